@@ -5,6 +5,7 @@ RelayError
 |   +-- TopicForbidden
 +-- Unavailable            the other side's, passing: the relay tries again
 |   +-- BacklogUnavailable
+|   |   +-- BacklogFull
 |   +-- KafkaUnavailable
 +-- StateInDoubt           nobody's: drop the shard's memory, read the committed state again
 |   +-- BacklogMoved
@@ -13,10 +14,11 @@ RelayError
 |   +-- Fenced
 |   +-- BucketLost
 +-- CorruptState           what is stored cannot be read; names where, and what to do
-+-- SegmentError
-+-- ForeignRecord
-+-- ProgressError
-+-- UnknownRules           records wait that another version of the relay read by rules of its own
+|   +-- OversizedAnswer
+|   +-- SegmentError
+|   +-- ForeignRecord
+|   +-- ProgressError
+|   +-- UnknownRules       records wait that another version of the relay read by rules of its own
 +-- QueueImpossible        nobody's: a fixed delay needs a backlog for a while, and the relay opens one
 +-- BadRequest             the caller's of a page: the request says what is wrong with it, and nothing was done
 """
@@ -42,6 +44,10 @@ class Unavailable(RelayError):
 
 class BacklogUnavailable(Unavailable):
     """The backlog cannot be reached. A write may or may not have happened; repeating it is safe."""
+
+
+class BacklogFull(BacklogUnavailable):
+    """The backlog takes nothing more for the moment; what is there can be read, compared and dropped."""
 
 
 class KafkaUnavailable(Unavailable):
@@ -86,6 +92,10 @@ class BucketLost(StateInDoubt):
 
 class CorruptState(RelayError):
     """Stored state cannot be read; the message says where it is and what to do."""
+
+
+class OversizedAnswer(CorruptState):
+    """The backlog has more bytes in one place than relays put there; they were not read."""
 
 
 class SegmentError(CorruptState):

@@ -78,7 +78,7 @@ class LimitsSpec(Model):
     max_redis_memory: RedisMemory | None = None
     """The most that one DelayTopic keeps in the class's Redis, at least 1Mi. Each partition of its source has an equal
     share. One that has used up its share is read no further until a quarter of that is free; what waits is
-    delivered."""
+    delivered. Default: as much as Redis has left of its maxmemory, so that one DelayTopic alone stops at half of it."""
     max_relay_resources: Annotated[dict[str, Quantity], Field(max_length=20)] = {}
     """The most that relay.resources may request and must limit itself to. What is not named here: cpu and memory
     without a limit, others not at all."""

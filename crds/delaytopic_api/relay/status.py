@@ -151,7 +151,7 @@ class ShardStatus(_Status):
     redis_bytes: Int64 | None = None
     """The memory of Redis that its backlog takes, about; null with another backend."""
     redis_full: bool = False
-    """True if it is not read further, as it has used up its share of `maxRedisMemory`."""
+    """True if Redis has no room for what is read: it is full, or the partition has used up its share."""
     buckets: Annotated[list[BucketStatus], FailFast()] = []
     """Its buckets, the nearest first; empty with another backend."""
     former_rules: Annotated[list[FormerRules], FailFast()] = []

@@ -113,9 +113,10 @@ def quota_condition(fleet: Fleet) -> Condition | None:
     if not full:
         return None
     message = (
-        f"{len(full)} source partitions (the first: {full[0]}) are read no further: what waits has used up their share "
-        "of limits.maxRedisMemory of the DelayClass. Records wait in the source topic meanwhile; ask who looks after "
-        "the class for more, or send less ahead"
+        f"{len(full)} source partitions (the first: {full[0]}) have no room in Redis: it is full, or what waits has "
+        "used up their share (limits.maxRedisMemory of the DelayClass, or else as much as Redis has left). What waits "
+        "is delivered; further records wait in the source topic. Ask who looks after the class for more, or send less "
+        "ahead"
     )
     return Condition(ConditionType.BACKEND_READY, TRUE, "RedisQuotaReached", message)
 

@@ -22,6 +22,8 @@ REBUILD = "delete what the backlog holds of this shard, and it is filled again f
 
 LARGEST_SEGMENT = 500
 """Records in a segment at the most, so that a slice can be loaded in small portions."""
+LARGEST_BYTES = 1 << 20
+"""Of a segment, but for one that has a single record: what a backlog answers at once is bounded."""
 
 
 def encode_segment(schedules: list[Schedule]) -> bytes:
@@ -58,10 +60,20 @@ def decode_slice_segment(data: bytes, slice_: Slice) -> list[Schedule]:
 def pack(schedules: Sequence[Schedule], now_ms: int) -> list[Segment]:
     """Group schedules by slice, in the order given, and pack each group into one segment."""
     return [
-        Segment(slice_, len(part), encode_segment(part))
+        segment
         for slice_, group in _by_slice(schedules, now_ms)
         for part in _parts(group)
+        for segment in _segments(slice_, part)
     ]
+
+
+def _segments(slice_: Slice, part: list[Schedule]) -> Iterable[Segment]:
+    """Packing and looking is several times cheaper than counting beforehand."""
+    data = encode_segment(part)
+    if len(data) <= LARGEST_BYTES or len(part) == 1:
+        return (Segment(slice_, len(part), data),)
+    middle = len(part) // 2
+    return (*_segments(slice_, part[:middle]), *_segments(slice_, part[middle:]))
 
 
 def _by_slice(schedules: Sequence[Schedule], now_ms: int) -> list[tuple[Slice, list[Schedule]]]:

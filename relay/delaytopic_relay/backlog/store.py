@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import BacklogMoved, CorruptState
+from delaytopic_relay.errors import BacklogFull, BacklogMoved, CorruptState
 
 END_MS = 1 << 62
 """Later than any slice begins."""
@@ -74,6 +74,15 @@ class Page(NamedTuple):
         return cls({slice_: records for slice_, records in found if slice_.start_ms < until_ms}, until_ms)
 
 
+class PutRefused(BacklogFull):
+    """A full backlog has taken none of a put, or only the segments `stored`, and is at `reached`."""
+
+    def __init__(self, text: str, reached: StoreVersion, stored: Sequence[Segment] = ()) -> None:
+        super().__init__(text)
+        self.reached = reached
+        self.stored = stored
+
+
 class BacklogStore(Protocol):
     """One relay's access to the backlog; every method names the shard (the source partition).
 
@@ -98,6 +107,7 @@ class BacklogStore(Protocol):
 
         Succeeds without a second effect when the position already is `new`. With no segments and
         no ids this claims a shard or moves its position on. Answers how many bytes the shard takes in the backlog.
+        A full backlog refuses segments with `PutRefused`, and nothing else.
         """
         ...
 
@@ -129,6 +139,10 @@ class BacklogStore(Protocol):
 
         `slices` are those that the caller knows, beside those that can be listed.
         """
+        ...
+
+    def free_bytes(self) -> int | None:
+        """Return how much memory the backlog has left for all who share it; None where that is not known."""
         ...
 
     def close(self) -> None:

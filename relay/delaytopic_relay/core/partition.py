@@ -56,6 +56,8 @@ class Share(NamedTuple):
     limit_bytes: int
     full: bool
     """Reading pauses until a part of it is free."""
+    refused_bytes: int = 0
+    """What the backlog had no room for, and waits in memory: reading pauses until it is there."""
 
 
 class ShardCore(ABC):

@@ -20,7 +20,7 @@ from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.core.terms import NEVER_MS
 from delaytopic_relay.delivery.outbound import Addressing, Outgoing
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
-from delaytopic_relay.engine.pacing import Pace, TickState, closes_at_ms, sleep_ms
+from delaytopic_relay.engine.pacing import LARGEST_FAR_BYTES, Pace, TickState, closes_at_ms, sleep_ms
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover
 from delaytopic_relay.engine.sent import SentBatches
@@ -523,9 +523,11 @@ class Loop:
         self._retry_at_ms = 0
 
     def _can_wait(self, partition: int, shard: Shard, full: bool) -> bool:
-        """Return whether reading a shard pauses; never while it reads again what it needs to deliver."""
+        """Return whether reading a shard pauses; while it reads again what it needs to deliver, only if neither the
+        backlog nor memory has room for it.
+        """
         if partition in self._deferred:
             return True
         if shard.replaying:
-            return False
+            return shard.share is not None and shard.share.refused_bytes >= LARGEST_FAR_BYTES
         return full or self._suspension.ingest or shard.full(self._clock.now_ms(), paused=partition in self._paused)

@@ -202,7 +202,7 @@ class RelayMetrics(Collector):
         """Report what the shards take in Redis; no series with another backend."""
         sizes = [shard.redis_bytes for shard in status.shards if shard.redis_bytes is not None]
         full = sum(shard.redis_full for shard in status.shards)
-        text = "Source partitions that are not read further, as they have used up their share of Redis."
+        text = "Source partitions for which Redis has no room: it is full, or they have used up their share."
         yield self._gauge(
             "redis_bytes", "Memory of Redis that the backlog takes, about.", sum(sizes) if sizes else None
         )

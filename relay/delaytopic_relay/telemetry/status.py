@@ -21,6 +21,7 @@ from delaytopic_api.relay import (
 )
 from delaytopic_relay.backlog.protocol import Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
+from delaytopic_relay.core.partition import Share
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation
 from delaytopic_relay.engine.loop import LoopSnapshot
@@ -176,7 +177,7 @@ def _shard(
         replay_lag=_replay_lag(shard),
         due_histogram=_bins(stats, edges, now_ms),
         redis_bytes=share.used_bytes if share is not None else None,
-        redis_full=share is not None and share.full,
+        redis_full=share is not None and (share.full or share.refused_bytes > 0),
         buckets=shard.bucket_status(),
         former_rules=[_former_rules(each, shard) for each in shard.former_rules],
         rules_wait=snapshot.rules_wait.get(partition),
@@ -217,13 +218,24 @@ def _message(partition: int, shard: Shard, snapshot: LoopSnapshot) -> str | None
         return "what waits in the backend is being counted"
     if shard.refuses_ids:
         return f"schedules with an id are refused: those that wait take {shard.ids_bytes} bytes (limits.idMemory)"
-    share = shard.share
-    if share is not None and share.full:
-        return (
-            f"reading pauses: what waits takes {share.used_bytes} bytes of Redis, and its share of maxRedisMemory is "
-            f"{share.limit_bytes}; it goes on when a quarter of that is free"
-        )
+    if shard.share is not None and (full := _full(shard.share)):
+        return full
     return "reading pauses: memory is full, or enough is in it" if partition in snapshot.paused else None
+
+
+def _full(share: Share) -> str | None:
+    """Say what a full backlog, or a share that is used up, means for the shard."""
+    if share.refused_bytes:
+        return (
+            f"Redis is full: {share.refused_bytes} bytes wait in memory until it has room, and from 4 MiB on further "
+            "records in the source. What waits in Redis is delivered in time"
+        )
+    if not share.full:
+        return None
+    return (
+        f"reading pauses: what waits takes {share.used_bytes} bytes of Redis, and its share is {share.limit_bytes} "
+        "(limits.maxRedisMemory, or else as much as Redis has left); it goes on when a quarter of that is free"
+    )
 
 
 def _state(partition: int, shard: Shard, snapshot: LoopSnapshot) -> ShardState:

@@ -53,8 +53,13 @@ class RedisBacklog:
         self.manager = RedisManager(store, clock, events, writing)
 
     def begin(self, partitions: int) -> None:
-        """Give each partition of the source an equal share of the memory in Redis."""
-        self.share_bytes = share_bytes_of(self._max_memory, max(1, partitions))
+        """Give each partition of the source an equal share of the memory in Redis: of what the class allows, or else of
+        what Redis has left.
+        """
+        if self._max_memory is not None:
+            self.share_bytes = share_bytes_of(self._max_memory, max(1, partitions))
+        else:
+            self.manager.share_what_is_free(max(1, partitions))
 
     def plan(
         self, partition: int, committed: Progress | None, bounds: Bounds, owner: str, *, offset_reset: bool

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from socket import socket
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import redis
 from redis.backoff import NoBackoff
@@ -14,7 +16,7 @@ from redis.retry import Retry
 
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.values import RedisAddress, parse_redis_url
-from delaytopic_relay.backlog.redis.errors import CredentialsError, ask
+from delaytopic_relay.backlog.redis.errors import AnswerTooLarge, CredentialsError, ask
 from delaytopic_relay.errors import ConfigurationError
 
 CONNECT_TIMEOUT_S = 2.0
@@ -22,6 +24,10 @@ READ_TIMEOUT_S = 5.0
 HEALTH_CHECK_S = 15  # an idle connection is tried with a PING before it carries a put
 READ_SIZE = 1 << 18  # bytes; segments come in by the megabyte
 
+MOST_BYTES = 64 << 20
+"""Of the answers to one request. A portion has some megabytes, a segment one, or a single larger record."""
+
+Answer = TypeVar("Answer")
 Client: TypeAlias = "redis.Redis | RedisCluster"
 
 
@@ -55,6 +61,59 @@ class RedisConnection(NamedTuple):
 
     client: Client
     where: str
+
+    def ask(self, question: Callable[[], Answer]) -> Answer:
+        """The answer to a question; errors are the relay's.
+
+        Where the server says that it is not the one to ask, the address is asked again for the next question.
+        """
+        return ask(self.where, question, self.leave)
+
+    def leave(self) -> None:
+        """Close the connections that nobody uses at this moment."""
+        if isinstance(self.client, RedisCluster):
+            self.client.disconnect_connection_pools()  # type: ignore[no-untyped-call]
+        else:
+            self.client.connection_pool.disconnect(inuse_connections=False)
+
+
+class BoundedSocket:
+    """A socket that counts what it receives from the last request on; everything else is the socket's own."""
+
+    def __init__(self, of: socket, most_bytes: int) -> None:
+        self._of = of
+        self._most_bytes = self._left = most_bytes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._of, name)
+
+    def sendall(self, data: bytes) -> None:
+        """Send a request, or a part of one, of which the answer comes next."""
+        self._left = self._most_bytes
+        self._of.sendall(data)
+
+    def recv_into(self, buffer: bytearray) -> int:
+        """Receive a part of the answer. Raises `AnswerTooLarge`."""
+        size = self._of.recv_into(buffer)
+        self._left -= size
+        if self._left < 0:
+            raise AnswerTooLarge(f"answers with more than {self._most_bytes >> 20} MiB, which no relay has put there")
+        return size
+
+
+class BoundedPool(redis.ConnectionPool):
+    """Connections whose answers are bounded: what others put into the keys must not fill the relay's memory."""
+
+    def __init__(self, connection_class: type[redis.Connection] = redis.Connection, **options: Any) -> None:
+        super().__init__(_bounded(connection_class), **options)
+
+
+def _bounded(kind: type[redis.Connection]) -> type[redis.Connection]:
+    class Bounded(kind):  # type: ignore[misc, valid-type]
+        def _connect(self) -> BoundedSocket:
+            return BoundedSocket(super()._connect(), MOST_BYTES)
+
+    return Bounded
 
 
 class FileCredentials(CredentialProvider):
@@ -90,8 +149,11 @@ def connect_redis(settings: RedisSettings) -> RedisConnection:
     client.close()
     if url.path is not None or url.database:
         raise ConfigurationError(f"{where} is a Redis Cluster: backend.redis.url must name a host, and no database")
-    del options["retry"]
-    cluster = ask(where, lambda: RedisCluster(host=url.host, port=url.port, retry=_no_retry(), **options))
+    # Only from a url does the client of a cluster take a class of pools.
+    host = f"[{url.host}]" if ":" in str(url.host) else url.host
+    address = f"redis{'s' if url.tls else ''}://{host}:{url.port}"
+    options |= {"connection_pool_class": BoundedPool, "retry": _no_retry()}
+    cluster = ask(where, lambda: RedisCluster.from_url(address, **options))
     return RedisConnection(cluster, where)
 
 
@@ -133,7 +195,6 @@ def _options(settings: RedisSettings, url: RedisAddress) -> dict[str, Any]:
     if url.tls:
         _check_tls_files(settings)
         options |= {
-            "ssl": True,
             "ssl_ca_certs": settings.ca_file,
             "ssl_certfile": settings.certificate_file,
             "ssl_keyfile": settings.key_file,
@@ -144,8 +205,12 @@ def _options(settings: RedisSettings, url: RedisAddress) -> dict[str, Any]:
 
 def _single(url: RedisAddress, options: dict[str, Any]) -> redis.Redis:
     if url.path is not None:
-        return redis.Redis(unix_socket_path=url.path, db=url.database, **options)
-    return redis.Redis(host=url.host, port=url.port, db=url.database, socket_keepalive=True, **options)
+        kind: type[Any] = redis.UnixDomainSocketConnection
+        place: dict[str, Any] = {"path": url.path}
+    else:
+        kind = redis.SSLConnection if url.tls else redis.Connection
+        place = {"host": url.host, "port": url.port, "socket_keepalive": True}
+    return redis.Redis.from_pool(BoundedPool(kind, db=url.database, **place, **options))
 
 
 def _is_cluster(client: redis.Redis) -> bool:

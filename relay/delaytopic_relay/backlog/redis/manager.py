@@ -8,11 +8,12 @@ from contextlib import contextmanager, suppress
 from itertools import chain, repeat
 from typing import NamedTuple, TypeVar
 
-from delaytopic_relay.backlog.redis.partition import Load, Put, Shard
+from delaytopic_relay.backlog.redis.partition import LEAST_SHARE_BYTES, UNLIMITED_BYTES, Load, Put, Shard
 from delaytopic_relay.backlog.segments import decode_slice_segment
-from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, slice_place
+from delaytopic_relay.backlog.signing import MARK_BYTES, UNSIGNED, SegmentSigner, mark_of, slice_place
 from delaytopic_relay.backlog.slices import CASCADE_MS
-from delaytopic_relay.backlog.store import BacklogStore, Slice
+from delaytopic_relay.backlog.store import BacklogStore, PutRefused, Slice
+from delaytopic_relay.core.calendar import bytes_of_all
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import IdState, from_entry
 from delaytopic_relay.delivery.outbound import Outgoing
@@ -21,6 +22,7 @@ from delaytopic_relay.errors import (
     BacklogUnavailable,
     CorruptState,
     ForeignRecord,
+    OversizedAnswer,
     RelayError,
     SegmentError,
     TransactionAborted,
@@ -32,6 +34,8 @@ PATIENCE_MS = 10_000
 PAUSE_MS = 50
 UNREADABLE_MS = 10_000
 """The pause before a slice that cannot be read is tried again."""
+FULL_MS = 1_000
+"""The pause before a full backlog is asked again to take segments."""
 CHECK_MS = 1_000
 """The age at which the knowledge of the backlog's position is renewed."""
 LOADING_MS = 10
@@ -94,6 +98,16 @@ class RedisManager:
         self.unreadable: dict[int, str] = {}
         """The reasons for which shards cannot be loaded any further, by shard."""
         self._quiet_until_ms = 0
+        self._full_until_ms: dict[int, int] = {}
+        self._partitions: int | None = None
+        self._measured_ms = -CHECK_MS
+
+    def share_what_is_free(self, partitions: int) -> None:
+        """Let each of so many partitions take as much of the backlog as an equal part of what is left free there.
+
+        Who fills it alone stops at half of it. Each that comes later finds room, and with each all the others give way.
+        """
+        self._partitions = partitions
 
     def look_up(self, shard: Shard, names: Sequence[bytes]) -> dict[bytes, IdState]:
         """Return the entries of these ids."""
@@ -133,8 +147,10 @@ class RedisManager:
         def attempt() -> Answer:
             return next(attempts)()
 
-        self._acknowledge(early.shard, early.put, attempt)
-        early.shard.put_early_done(early.put)
+        if self._acknowledge(early.shard, early.put, attempt):
+            early.shard.put_early_done(early.put)
+        else:
+            early.shard.hold()
 
     def _is_early(self, shard: Shard) -> bool:
         return self._early is not None and self._early.shard is shard
@@ -146,27 +162,39 @@ class RedisManager:
 
     def put_all(self, shards: Collection[Shard]) -> Sequence[Outgoing]:
         """Make the backlog hold everything that a commit of these shards will take for granted: done when it
-        returns.
+        returns. What a full backlog refuses is held by the shard, and holds back what is committed.
         """
         self._settle(shards)
         for shard in shards:
             self._flush(shard)
-            if shard.must_put:
+            while shard.must_put:
+                if self._is_full(shard):
+                    shard.hold()
                 put = shard.put(self._clock.now_ms())
-                self._write(shard, put)
-                shard.put_done(put)
+                if not put.segments and not put.ids:
+                    break
+                if self._write(shard, put):
+                    shard.put_done(put)
+                else:
+                    shard.hold()
         return ()
 
-    def _write(self, shard: Shard, put: Put) -> None:
-        self._acknowledge(shard, put, self._writing(shard, put))
+    def _is_full(self, shard: Shard) -> bool:
+        """Return whether the backlog has refused segments a moment ago."""
+        return shard.refused and self._clock.monotonic_ms() < self._full_until_ms.get(shard.partition, 0)
+
+    def _write(self, shard: Shard, put: Put) -> bool:
+        """Carry out a put; return whether the backlog had room for it."""
+        return self._acknowledge(shard, put, self._writing(shard, put))
 
     def _writing(self, shard: Shard, put: Put) -> Callable[[], Answer]:
         """Return what writes a put, and may be called again until it is answered."""
         number, started_ms = shard.partition, self._clock.monotonic_ms()
         signed = put.segments
         if self._signer.key_id:
+            mark = mark_of(put.new)
             signed = [
-                segment._replace(data=self._signer.sign(slice_place(number, segment.slice), segment.data))
+                segment._replace(data=self._signer.sign(slice_place(number, segment.slice), segment.data, mark))
                 for segment in put.segments
             ]
 
@@ -176,12 +204,23 @@ class RedisManager:
 
         return write
 
-    def _acknowledge(self, shard: Shard, put: Put, write: Callable[[], Answer]) -> None:
-        with self._readable(shard, [segment.slice for segment in put.segments]):
-            answer = self._retry(write)
+    def _acknowledge(self, shard: Shard, put: Put, write: Callable[[], Answer]) -> bool:
+        try:
+            with self._readable(shard, [segment.slice for segment in put.segments]):
+                answer = self._retry(write)
+        except PutRefused as refused:
+            self._note_refusal(shard, put, refused)
+            self._flush(shard)
+            return False
         shard.note_stored(answer.stored_bytes)
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
         self._events.put(answer.took_ms)
+        return True
+
+    def _note_refusal(self, shard: Shard, put: Put, refused: PutRefused) -> None:
+        self._events.unavailable(refused)
+        self._full_until_ms[shard.partition] = self._clock.monotonic_ms() + FULL_MS
+        shard.put_refused(put, refused.reached, refused.stored)
 
     @contextmanager
     def _readable(self, shard: Shard, slices: Sequence[Slice] = ()) -> Iterator[None]:
@@ -207,6 +246,8 @@ class RedisManager:
         while True:
             try:
                 return call()
+            except PutRefused:
+                raise
             except BacklogUnavailable as error:
                 self._events.unavailable(error)
                 if self._clock.monotonic_ms() >= give_up_ms:
@@ -274,28 +315,42 @@ class RedisManager:
     def load_next(self, shards: Sequence[Shard], room_bytes: int) -> bool:
         """Load a few portions of what comes within the horizon, each shard in its turn; check idle positions.
 
-        `room_bytes` is how much more memory may take; with none, only what was begun is loaded further. Loading never
-        changes what is to be committed.
+        `room_bytes` is how much more memory may take; with none, only what was begun is loaded further. What is to be
+        committed changes only where the backlog has taken what it had refused before.
         """
-        self._load_some(shards, room_bytes)
-        return False
+        return self._load_some(shards, room_bytes)
 
-    def _load_some(self, shards: Sequence[Shard], room_bytes: int) -> None:
-        until_ms = self._clock.monotonic_ms() + LOADING_MS
+    def _load_some(self, shards: Sequence[Shard], room_bytes: int) -> bool:
+        until_ms, taken = self._clock.monotonic_ms() + LOADING_MS, False
         if until_ms < self._quiet_until_ms:
-            return
+            return False
         try:
+            self._measure(shards)
             for _ in shards:
                 self._turn = (self._turn + 1) % len(shards)
                 shard = shards[self._turn]
                 before = shard.size
+                held_bytes = shard.held_bytes
                 self._load_shard(shard, room_bytes, until_ms)
+                taken = taken or shard.held_bytes < held_bytes
                 room_bytes -= shard.size - before
                 if self._clock.monotonic_ms() >= until_ms:
-                    return
+                    break
         except BacklogUnavailable as error:
             self._events.unavailable(error)
             self._quiet_until_ms = until_ms + PAUSE_MS
+        return taken
+
+    def _measure(self, shards: Sequence[Shard]) -> None:
+        """Share what the backlog has left, now and then."""
+        now_ms = self._clock.monotonic_ms()
+        if self._partitions is None or now_ms - self._measured_ms < CHECK_MS:
+            return
+        free_bytes = self._store.free_bytes()
+        self._measured_ms = now_ms
+        for shard in shards:
+            share_bytes = UNLIMITED_BYTES if free_bytes is None else free_bytes // self._partitions
+            shard.note_share(max(LEAST_SHARE_BYTES, share_bytes))
 
     def _load_shard(self, shard: Shard, room_bytes: int, until_ms: int) -> None:
         if self._is_early(shard):
@@ -303,6 +358,8 @@ class RedisManager:
             if shard.current is None:
                 return
             self._settle([shard])
+        if shard.refused and not self._is_full(shard):
+            shard.offer(self._clock.now_ms())
         if shard.touching or self._is_old(shard):
             with self._readable(shard):
                 self._refresh(shard)
@@ -311,7 +368,7 @@ class RedisManager:
         try:
             fetched: Fetched = {}
             full = shard.size + room_bytes
-            while (load := shard.next_load(self._clock.now_ms(), room=shard.size < full)) is not None:
+            while (load := self._next_load(shard, full - shard.size)) is not None:
                 with self._readable(shard):
                     self._load(shard, load, fetched, full - shard.size)
                 if self._clock.monotonic_ms() >= until_ms and not fetched:
@@ -323,11 +380,22 @@ class RedisManager:
         else:
             self.unreadable.pop(shard.partition, None)
 
+    def _next_load(self, shard: Shard, room_bytes: int) -> Load | None:
+        return shard.next_load(self._clock.now_ms(), room=room_bytes > 0, ahead_bytes=room_bytes // 2)
+
     def _refresh(self, shard: Shard) -> None:
         """Move the backlog's position on, or only compare it: either notices a backlog that lost writes."""
         if shard.touching or shard.committed_offset > shard.store_version.offset:
             put = shard.touch()
-            shard.note_stored(self._store.put(shard.partition, put.expected, put.new, put.segments, put.ids))
+            try:
+                answer = self._writing(shard, put)()
+            except PutRefused as refused:
+                if not put.segments:
+                    raise
+                self._note_refusal(shard, put, refused)
+                self._refresh(shard)
+                return
+            shard.note_stored(answer.stored_bytes)
             shard.touched()
         else:
             position = self._store.position(shard.partition)
@@ -346,46 +414,70 @@ class RedisManager:
                 self._retry(lambda: self._refresh(shard))
 
     def _load(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> None:
-        data = fetched.pop(load, None)
-        if data is None:
-            fetched.clear()
-            data = self._fetch(shard, load, fetched, room_bytes)
-        schedules = self._genuine(shard, load, data)
+        try:
+            data = fetched.pop(load) if load in fetched else self._fetch(shard, load, fetched, room_bytes)
+        except OversizedAnswer:
+            # Many large records may lie together; a single one is never so large.
+            if not shard.halve():
+                raise
+            return
+        schedules, tags = self._genuine(shard, load, data)
         size = sum(map(len, data))
         if shard.loads_whole(load):
-            names = shard.ids.unknown(schedules)
-            found = self._store.ids(shard.partition, shard.store_version, names) if names else []
-            known = zip(names, found, strict=True)
-            shard.loaded(load, size, schedules, {name: from_entry(entry) for name, entry in known if entry is not None})
+            shard.loaded(load, size, schedules, self._ids_of(shard, schedules))
+        elif shard.looks_through:
+            shard.look_through(load, size, schedules)
         elif schedules:
             fetched.clear()
             put = shard.cascade(load, schedules, self._clock.now_ms())
-            self._write(shard, put)
+            if not self._write(shard, put):
+                shard.cascade_refused(self._clock.now_ms(), size, len(schedules))
+                return
             shard.cascaded(put, load, size)
         else:
             shard.skipped(load, size)
+        shard.tags |= tags
         if len(data) < load.segments:
-            if shard.missing > 0:
-                raise self._lost(shard, f"slice {load.slice} lacks {shard.missing} of its schedules", [load.slice])
-            shard.load_finished()
+            self._finish(shard, load)
 
-    def _genuine(self, shard: Shard, load: Load, data: Sequence[bytes]) -> list[Schedule]:
-        """The schedules of the segments that relays of this backend wrote; others are skipped and named.
+    def _finish(self, shard: Shard, load: Load) -> None:
+        """The current slice has no further segments."""
+        if shard.missing > 0:
+            raise self._lost(shard, f"slice {load.slice} lacks {shard.missing} of its schedules", [load.slice])
+        if part := shard.looked_through():
+            shard.loaded(load, bytes_of_all(part), part, self._ids_of(shard, part))
+        shard.load_finished()
 
-        Skipping loses nothing: how many schedules a slice has to have is known, and it is filled again if it has fewer.
+    def _ids_of(self, shard: Shard, schedules: Sequence[Schedule]) -> dict[bytes, IdState]:
+        """Return what the backlog knows of ids that have to be known for these schedules."""
+        names = shard.ids.unknown(schedules)
+        found = self._store.ids(shard.partition, shard.store_version, names) if names else []
+        return {name: from_entry(entry) for name, entry in zip(names, found, strict=True) if entry is not None}
+
+    def _genuine(self, shard: Shard, load: Load, data: Sequence[bytes]) -> tuple[list[Schedule], set[bytes]]:
+        """The schedules of the segments that relays of this backend wrote, and their tags.
+
+        Others are skipped and named, and so is a copy of one in the same slice. Skipping loses nothing: how many
+        schedules a slice has to have is known, and it is filled again if it has fewer.
         """
-        place, found = slice_place(shard.partition, load.slice), list[Schedule]()
+        place, found, tags = slice_place(shard.partition, load.slice), list[Schedule](), set[bytes]()
         for element, segment in enumerate(data, load.first):
             try:
-                found += decode_slice_segment(self._signer.verify(place, segment), load.slice)
+                genuine = self._signer.verify(place, segment, MARK_BYTES)
+                tag = self._signer.tag_of(segment)
+                if tag is not None and (tag in shard.tags or tag in tags):
+                    raise ForeignRecord("it is a copy of another element")
+                found += decode_slice_segment(genuine, load.slice)
+                tags |= {tag} if tag is not None else set()
             except ForeignRecord as error:
                 where = f"partition {shard.partition}, slice {load.slice.start_ms}:{load.slice.width_ms}"
                 self._events.foreign(shard.partition, f"{where}, element {element} of the list in Redis: {error}")
-        return found
+        return found, tags
 
     def _fetch(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> list[bytes]:
         """The portion's segments; the first portions of thin slices behind it come in the same request."""
-        whole = shard.loads_whole(load) and load.first == 0
+        fetched.clear()
+        whole = shard.loads_whole(load) and load.first == 0 and not shard.halved
         companions = shard.companions(self._clock.now_ms(), room_bytes) if whole else []
         if companions:
             slices = [load.slice, *companions]

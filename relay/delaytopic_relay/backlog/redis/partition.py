@@ -9,13 +9,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple
 
 from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.slices import EARLIEST_MS, NARROW_MS, cascades_at_ms, is_narrow
 from delaytopic_relay.backlog.store import END_MS, Page, Segment, Slice, StoreVersion
-from delaytopic_relay.core.calendar import ENTRY_BYTES
+from delaytopic_relay.core.calendar import ENTRY_BYTES, bytes_of, bytes_of_all
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.core.packed import summary
@@ -27,8 +28,16 @@ FIRST_PORTION = 16
 LARGEST_PORTION = 256
 MOST_COMPANIONS = 64
 UNLIMITED_BYTES = 1 << 62
+_due_ms = attrgetter("due_ms")
 RESUME_SHARE = 0.75
 """Of the share in the backlog: below, reading goes on after it had paused."""
+LEAST_SHARE_BYTES = 256 << 10
+"""A share of what is left is not less: who has so little there has not filled it."""
+MOST_HELD_BYTES = 4 << 20
+"""Of what a full backlog has refused; from there on reading pauses. Until then what is near goes on."""
+OFFERED_RECORDS = 500
+OFFERED_BYTES = 1 << 20
+"""What was refused is offered again in portions of so many records and bytes at the most."""
 
 
 def share_bytes_of(memory: Quantity | None, partitions: int) -> int:
@@ -53,11 +62,50 @@ class Load(NamedTuple):
     segments: int
 
 
+class Part:
+    """The part of a wide slice that goes to memory: what is due from some time on, and as much of it as there is room.
+
+    It ends between narrow slices, at `until_ms`, and has all that is due before `least_ms`.
+    """
+
+    def __init__(self, from_ms: int, least_ms: int, until_ms: int, most_bytes: int) -> None:
+        self._from_ms = from_ms
+        self.least_ms = least_ms
+        self.until_ms = until_ms
+        self._most_bytes = most_bytes
+        self._kept: list[Schedule] = []
+        self._bytes = 0
+
+    def add(self, schedules: Iterable[Schedule]) -> None:
+        """Keep what belongs to it as far as it reaches now."""
+        more = [schedule for schedule in schedules if self._from_ms <= schedule.due_ms < self.until_ms]
+        self._kept += more
+        self._bytes += bytes_of_all(more)
+        if self._bytes > 2 * self._most_bytes:
+            self.cut()
+
+    def cut(self) -> Sequence[Schedule]:
+        """Let it end where there is no more room, and return it."""
+        if self._bytes > self._most_bytes and self.until_ms > self.least_ms:
+            size = 0
+            for schedule in sorted(self._kept, key=_due_ms):
+                size += bytes_of(schedule)
+                if size > self._most_bytes:
+                    self.until_ms = max(self.least_ms, schedule.due_ms // NARROW_MS * NARROW_MS)
+                    break
+            self._kept = [schedule for schedule in self._kept if schedule.due_ms < self.until_ms]
+            self._bytes = bytes_of_all(self._kept)
+        return self._kept
+
+
 class Shard(ShardCore):
     """The state machine of one source partition with a backlog.
 
     The backlog's schedule is read page by page (`listed`). `index` has all slices that begin before
     `listed_until_ms` and were not loaded; what is put into later ones is found with their page.
+
+    A full backlog takes no segments. What it has refused is held in memory until there is room or it is near, and holds
+    back the committed offset. Wide slices wait as they are; one that begins is loaded from where it is.
     """
 
     def __init__(
@@ -78,14 +126,32 @@ class Shard(ShardCore):
         self.share_bytes = share_bytes
         self.stored_bytes = 0
         self.over_share = False
+        self.refused = False
+        """True if the backlog was full when it was asked last to take segments."""
+        self._token = position.owner
+        self._held: list[Schedule] = []
+        """Far ones that the backlog has refused."""
+        self._offered: list[Schedule] = []
+        """Of them those that go with the touch."""
+        self.held_bytes = 0
+        self._direct: dict[Slice, int] = {}
+        """Wide slices that are loaded as they are, and the due time up to which they were."""
+        self._part: Part | None = None
+        """The part of the current slice that is loaded from a wide one as it is."""
         self.index: dict[Slice, int] = {}
         self.listed_until_ms = 0
-        self._agenda: list[tuple[int, Slice]] = []
+        self._agenda: list[tuple[int, bool, Slice]] = []
+        """When each slice has to be begun; wide ones that wait as they are come before narrow ones of that time."""
         self._current: Slice | None = None
         self._next_segment = 0
         self._portion = FIRST_PORTION
+        self.tags: set[bytes] = set()
+        """Those of the current slice's segments, as far as they came: of copies one counts."""
+        self.halved = False
+        """True if portions of the current slice had to be smaller."""
         self._mean_record_bytes = PORTION_BYTES
         self._unloaded = 0
+        self._records = 0
         self._loaded: list[Slice] = []
         self._touch: Put | None = None
         self._early: list[Schedule] = []
@@ -100,11 +166,13 @@ class Shard(ShardCore):
     @property
     def pending(self) -> int:
         """Schedules not yet done, in memory and in the backlog (copies in the backlog are counted too)."""
-        return self.calendar.count + len(self._early) + len(self._far) + sum(self.index.values()) + self._unloaded
+        unwritten = len(self._early) + len(self._far) + len(self._offered) + len(self._held)
+        return self.calendar.count + unwritten + sum(self.index.values()) + self._unloaded
 
     def waiting(self) -> Iterator[tuple[int, int, int]]:
         """Spans in which schedules wait that are not in the calendar: start, width, and how many."""
-        yield from ((schedule.due_ms, 1, 1) for schedule in chain(self._early, self._far))
+        unwritten = chain(self._early, self._far, self._offered, self._held)
+        yield from ((schedule.due_ms, 1, 1) for schedule in unwritten)
         yield from ((slice_.start_ms, slice_.width_ms, records) for slice_, records in self.index.items())
         if self._current is not None and self._unloaded:
             yield self._current.start_ms, self._current.width_ms, self._unloaded
@@ -114,14 +182,23 @@ class Shard(ShardCore):
         self.stored_bytes = stored_bytes
         self.over_share = stored_bytes >= self.share_bytes * (RESUME_SHARE if self.over_share else 1)
 
+    def note_share(self, share_bytes: int) -> None:
+        """Note how many bytes the shard may take in the backlog, from now on."""
+        self.share_bytes = share_bytes
+        self.note_stored(self.stored_bytes)
+
     def full(self, now_ms: int, *, paused: bool) -> bool:
         """Return whether reading on can wait: the backlog has as much of this shard as it may have, or soon will."""
-        return self.over_share or self.stored_bytes + self.far_bytes >= self.share_bytes
+        return (
+            self.held_bytes >= MOST_HELD_BYTES
+            or self.over_share
+            or self.stored_bytes + self.far_bytes >= self.share_bytes
+        )
 
     @property
     def share(self) -> Share:
         """See `ShardCore.share`."""
-        return Share(self.stored_bytes, self.share_bytes, self.over_share)
+        return Share(self.stored_bytes, self.share_bytes, self.over_share, self.held_bytes)
 
     def stored(self) -> Stored:
         """Return the time before which nothing waits in the backlog, and the backlog's position."""
@@ -150,8 +227,9 @@ class Shard(ShardCore):
     def _add(self, slice_: Slice, records: int) -> None:
         if slice_ not in self.index:
             self.index[slice_] = 0
-            heapq.heappush(self._agenda, (_agenda_ms(slice_), slice_))
+            heapq.heappush(self._agenda, (_agenda_ms(slice_), True, slice_))
         self.index[slice_] += records
+        self._direct.pop(slice_, None)
 
     # -- the backlog
 
@@ -163,6 +241,13 @@ class Shard(ShardCore):
         new = self._next_position(max(self.committed_offset, self.store_version.offset))
         return Put(self.store_version, new, pack(self._far, now_ms), ids)
 
+    def progress(self, owner: str) -> Progress:
+        """Return what to commit: what the backlog has refused holds back the offset."""
+        progress = super().progress(owner)
+        held = chain(self._offered, self._held)
+        lowest = min((schedule.offset for schedule in held), default=progress.offset)
+        return progress._replace(offset=min(progress.offset, lowest))
+
     def put_done(self, put: Put) -> None:
         """The backlog acknowledged the put."""
         self.store_version = put.new
@@ -173,7 +258,7 @@ class Shard(ShardCore):
     @property
     def unwritten_bytes(self) -> int:
         """Return about how many bytes of memory `put_early` would begin to write; none while it is being written."""
-        return 0 if self._early or self.touching else self.far_bytes
+        return 0 if self._early or self.held_bytes or self.touching else self.far_bytes
 
     def put_early(self, now_ms: int) -> Put:
         """Begin to write what is far, while more is taken in: the first part of the next put, as it were.
@@ -192,13 +277,60 @@ class Shard(ShardCore):
         self.far_bytes -= self._early_bytes
         self._early, self._early_bytes = [], 0
 
+    # -- a full backlog
+
+    def put_refused(self, put: Put, reached: StoreVersion, stored: Sequence[Segment]) -> None:
+        """A full backlog has refused a put, or what came after the segments that are `stored`, at `reached`.
+
+        A former attempt may still be on its way to a backlog that has room by then. So the next thing is a touch that
+        leaves out the put's position: either the attempt is there before it, and is noticed, or it is refused.
+        """
+        self.refused = True
+        self._held, self._offered = self._offered + self._held, []
+        self.store_version = reached
+        self._indexed(stored)
+        offset = max(self.committed_offset, reached.offset)
+        self._touch = Put(reached, StoreVersion(self._token, put.new.counter + 1, offset), [], {})
+
+    def hold(self) -> None:
+        """Keep in memory what is far until the backlog has room, and what is to be known of its ids."""
+        self.ids.loaded([*self._early, *self._far])
+        self._held += self._early + self._far
+        self.held_bytes += self.far_bytes
+        self._early, self._early_bytes, self._far, self.far_bytes = [], 0, [], 0
+
+    def offer(self, now_ms: int) -> None:
+        """Let the next touch take along the first of what is held; with nothing of that the backlog is not refusing."""
+        if self.touching:
+            return
+        count = size = 0
+        while count < min(len(self._held), OFFERED_RECORDS) and (not count or size < OFFERED_BYTES):
+            size += bytes_of(self._held[count])
+            count += 1
+        self.refused = count > 0
+        if self.refused:
+            self._offered, self._held = self._held[:count], self._held[count:]
+            self._touch = self.touch()._replace(segments=pack(self._offered, now_ms))
+
+    def _advance(self, frontier_ms: int) -> None:
+        """Hold in memory all that is due before a time; of what was held, this is to leave in its turn."""
+        if frontier_ms <= self._frontier_ms:
+            return
+        self._frontier_ms = frontier_ms
+        if near := [schedule for schedule in self._held if schedule.due_ms < frontier_ms]:
+            self._held = [schedule for schedule in self._held if schedule.due_ms >= frontier_ms]
+            self.held_bytes -= bytes_of_all(near)
+            self.calendar.add(near, only_here=True)
+
     @property
     def touching(self) -> bool:
         """True while a touch is not yet acknowledged: it goes before any other write."""
         return self._touch is not None
 
     def touch(self) -> Put:
-        """An empty write that moves the backlog's position on; the same again until it is acknowledged (`touched`).
+        """A write that moves the backlog's position on; the same again until it is acknowledged (`touched`).
+
+        It is empty, but for what the backlog had refused before (`offer`).
 
         A write without an answer may have happened. Another one with the same positions and other contents
         would then be taken for its repetition.
@@ -210,24 +342,28 @@ class Shard(ShardCore):
 
     def touched(self) -> None:
         """The backlog acknowledged the touch."""
-        self.store_version = self.touch().new
-        self._touch = None
+        put = self.touch()
+        self.store_version = put.new
+        self._indexed(put.segments)
+        self.held_bytes -= bytes_of_all(self._offered)
+        self._offered, self._touch = [], None
 
     def _next_position(self, offset: int) -> StoreVersion:
-        return StoreVersion(self.store_version.owner, self.store_version.counter + 1, offset)
+        return StoreVersion(self._token, self.store_version.counter + 1, offset)
 
     def _indexed(self, segments: Iterable[Segment]) -> None:
         for segment in segments:
             if segment.slice.start_ms < self.listed_until_ms:
                 self._add(segment.slice, segment.records)
 
-    def next_load(self, now_ms: int, *, room: bool) -> Load | None:
+    def next_load(self, now_ms: int, *, room: bool, ahead_bytes: int = 0) -> Load | None:
         """The next portion to load, or None when all within the horizon is in memory.
 
-        Without `room` in memory no new slice is begun: the horizon shrinks, and what is due goes first.
+        Without `room` in memory no new slice is begun: the horizon shrinks, and what is due goes first. Of a wide slice
+        that is loaded as it is, `ahead_bytes` may come that are due beyond the horizon, so that it is read less often.
         While something is on its way to the backlog (`must_put`), or has to be listed first, nothing is begun either.
         """
-        if self._current is None and not self._begin(now_ms, room=room):
+        if self._current is None and not self._begin(now_ms, ahead_bytes, room=room):
             return None
         assert self._current is not None
         return Load(self._current, self._next_segment, self._portion)
@@ -235,20 +371,33 @@ class Shard(ShardCore):
     def _target_ms(self, now_ms: int) -> int:
         return (now_ms + self._horizon_ms) // NARROW_MS * NARROW_MS + NARROW_MS
 
-    def _begin(self, now_ms: int, *, room: bool) -> bool:
+    def _begin(self, now_ms: int, ahead_bytes: int, *, room: bool) -> bool:
         if not room or self.must_put or self.must_list(now_ms):
             return False
         target_ms = self._target_ms(now_ms)
-        if not self._agenda or self._agenda[0][0] >= target_ms:
-            self._frontier_ms = self._loaded_until_ms = max(self._frontier_ms, target_ms)
-            return False
-        slice_ = heapq.heappop(self._agenda)[1]
+        while self._agenda and self._agenda[0][0] < target_ms:
+            at_ms, _, slice_ = heapq.heappop(self._agenda)
+            if is_narrow(slice_) or not self.refused or at_ms >= slice_.start_ms:
+                self._begin_with(slice_, target_ms, ahead_bytes)
+                return True
+            heapq.heappush(self._agenda, (slice_.start_ms, False, slice_))
+        self._advance(target_ms)
+        self._loaded_until_ms = self._frontier_ms
+        return False
+
+    def _begin_with(self, slice_: Slice, target_ms: int, ahead_bytes: int) -> None:
         self._current, self._next_segment, self._portion = slice_, 0, FIRST_PORTION
-        self._unloaded = self.index.pop(slice_, 0)
+        self._unloaded = self._records = self.index.pop(slice_, 0)
+        self._part, self.halved, self.tags = None, False, set()
         if is_narrow(slice_):
             self._loaded_until_ms = max(self._loaded_until_ms, slice_.start_ms)
-            self._frontier_ms = max(self._frontier_ms, slice_.end_ms)
-        return True
+            self._advance(slice_.end_ms)
+        elif self.refused or slice_ in self._direct:
+            # Everything that is due before the part which comes now is in memory.
+            from_ms = self._direct.get(slice_, slice_.start_ms)
+            self._loaded_until_ms = max(self._loaded_until_ms, from_ms)
+            self._advance(target_ms)
+            self._part = Part(from_ms, target_ms, slice_.end_ms, ahead_bytes)
 
     def loaded(
         self, load: Load, data_bytes: int, schedules: Sequence[Schedule], found: Mapping[bytes, IdState]
@@ -269,6 +418,16 @@ class Shard(ShardCore):
         self.calendar.add(fresh, only_here=False)
         self._next_portion(load, data_bytes, len(schedules))
 
+    def look_through(self, load: Load, data_bytes: int, schedules: Sequence[Schedule]) -> None:
+        """A portion of a wide slice arrived that is loaded as it is: keep what belongs to the part."""
+        assert self._part is not None
+        self._part.add(schedules)
+        self._next_portion(load, data_bytes, len(schedules))
+
+    def looked_through(self) -> Sequence[Schedule]:
+        """Return the part of a wide slice that goes to memory, once all of the slice has come: as `loaded`."""
+        return self._part.cut() if self._part is not None else ()
+
     def cascade(self, load: Load, schedules: Sequence[Schedule], now_ms: int) -> Put:
         """A portion of a wide slice arrived: the write that spreads it over narrower ones, then `cascaded`."""
         width_below = load.slice.width_ms
@@ -282,6 +441,28 @@ class Shard(ShardCore):
         self._next_portion(load, data_bytes, sum(segment.records for segment in put.segments))
         self.store_version = put.new
         self._indexed(put.segments)
+
+    def cascade_refused(self, now_ms: int, data_bytes: int, records: int) -> None:
+        """The backlog is full: the current slice waits as it is until it begins, and is then loaded from there."""
+        slice_ = self._current
+        assert slice_ is not None
+        self._mean_record_bytes = max(1, data_bytes // max(1, records))
+        self._put_back(slice_, slice_.start_ms)
+        if slice_.start_ms < self._target_ms(now_ms):
+            self._direct[slice_] = slice_.start_ms
+
+    def _put_back(self, slice_: Slice, at_ms: int) -> None:
+        """Leave the current slice in the index, to be begun anew."""
+        heapq.heappush(self._agenda, (at_ms, False, slice_))
+        self.index[slice_] = self.index.get(slice_, 0) + self._records
+        self._current = None
+        self._unloaded = 0
+
+    def halve(self) -> bool:
+        """Load the current slice alone, then in smaller portions; return False if they cannot be smaller."""
+        smaller = self._portion > 1 or not self.halved
+        self._portion, self.halved = max(1, self._portion // 4), True
+        return smaller
 
     def _next_portion(self, load: Load, data_bytes: int, records: int) -> None:
         self._unloaded = max(0, self._unloaded - records)
@@ -302,7 +483,7 @@ class Shard(ShardCore):
         found: list[Slice] = []
         mean_bytes = self._mean_record_bytes
         room = min(PORTION_BYTES // mean_bytes, room_bytes // (ENTRY_BYTES + mean_bytes)) - self._unloaded
-        for agenda_ms, slice_ in heapq.nsmallest(MOST_COMPANIONS, self._agenda):
+        for agenda_ms, _, slice_ in heapq.nsmallest(MOST_COMPANIONS, self._agenda):
             room -= self.index.get(slice_, 0)
             if room < 0 or not is_narrow(slice_) or agenda_ms >= self._target_ms(now_ms):
                 break
@@ -327,7 +508,19 @@ class Shard(ShardCore):
         """The current slice has no further segments."""
         assert self._current is not None
         if is_narrow(self._current):
-            self._loaded_until_ms = self._frontier_ms
+            self._loaded_until_ms = max(self._loaded_until_ms, self._current.end_ms)
+        if self._part is not None:
+            # What was put there meanwhile, by a clock that was set back, may be due in a part that was loaded before.
+            until_ms = self._part.until_ms if self._current not in self.index else self._current.start_ms
+            self._direct[self._current] = until_ms
+            is_over = until_ms == self._current.end_ms
+            if not is_over:
+                self._put_back(self._current, until_ms)
+            # What comes next may have to wait until this has left, and makes room.
+            next_ms = min(self._part.least_ms, *(until_ms, *(self._agenda[0][:1] if self._agenda else ())))
+            self._loaded_until_ms = max(self._loaded_until_ms, next_ms)
+            if not is_over:
+                return
         self._loaded.append(self._current)
         self._current = None
         self._unloaded = 0
@@ -336,18 +529,31 @@ class Shard(ShardCore):
         """True if the portion goes to memory; otherwise it cascades."""
         return is_narrow(load.slice)
 
+    @property
+    def looks_through(self) -> bool:
+        """True if the current slice is a wide one that is loaded as it is."""
+        return self._part is not None
+
     # -- done
 
     def droppable(self) -> tuple[list[Slice], list[bytes]]:
         """Slices and ids that are done with; to be asked after a commit, before anything else is taken in."""
         next_due_ms = self.calendar.next_due_ms()
-        slices = [s for s in self._loaded if s not in self.index and _is_over(s, next_due_ms)]
+        slices = [
+            slice_
+            for slice_ in self._loaded
+            if slice_ not in self.index and (self._has_cascaded(slice_) or _is_over(slice_, next_due_ms))
+        ]
         return slices, self.ids.to_forget() if slices else []
+
+    def _has_cascaded(self, slice_: Slice) -> bool:
+        return not is_narrow(slice_) and slice_ not in self._direct
 
     def dropped(self, slices: Sequence[Slice]) -> None:
         """The backlog forgot them."""
         gone = set(slices)
         self._loaded = [slice_ for slice_ in self._loaded if slice_ not in gone]
+        self._direct = {slice_: until_ms for slice_, until_ms in self._direct.items() if slice_ not in gone}
         self.ids.forgotten()
 
 
@@ -356,4 +562,4 @@ def _agenda_ms(slice_: Slice) -> int:
 
 
 def _is_over(slice_: Slice, next_due_ms: int | None) -> bool:
-    return not is_narrow(slice_) or next_due_ms is None or slice_.end_ms <= next_due_ms
+    return next_due_ms is None or slice_.end_ms <= next_due_ms

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import redis
@@ -38,6 +39,23 @@ def check_redis(connection: RedisConnection) -> list[str]:
     """
     nodes = ask(connection.where, lambda: _nodes(connection))
     return [warning for where, node in nodes for warning in check_facts(read_facts(node, where))]
+
+
+def free_bytes(connection: RedisConnection) -> int | None:
+    """Return how much of maxmemory is left, on the fullest primary; None without maxmemory, or if it may not be asked.
+
+    Raises `BacklogUnavailable`.
+    """
+    nodes = connection.ask(lambda: _nodes(connection))
+    left = [free_of(_permitted(where, partial(node.info, "memory"))) for where, node in nodes]
+    return min((free for free in left if free is not None), default=None)
+
+
+def free_of(memory: Mapping[str, Any] | None) -> int | None:
+    """Return what is left according to the section `memory` of INFO; nothing is less than 0."""
+    if not memory or not memory.get("maxmemory"):
+        return None
+    return max(0, int(memory["maxmemory"]) - int(memory.get("used_memory", 0)))
 
 
 def check_facts(facts: RedisFacts) -> list[str]:

@@ -13,8 +13,11 @@
 --
 -- Answers the position that the shard has afterwards (the new one if the put was done, now or before), the bytes of
 -- all segments, how many slices there are, and how many ids.
--- The first write is one that a full Redis refuses, and the position comes last, so an error half-way leaves
--- at most segments that a repeat appends once more.
+-- A full Redis refuses segments, and nothing else: it looks at the first write of a script, and refuses it if it may
+-- take memory. With segments that is the first write here; without any it is one that only frees. What then follows takes
+-- a few bytes: a position in the place of another, or entries of ids. So a shard can be claimed and compared, and
+-- slices can be dropped, whatever others have filled Redis with.
+-- The position comes last, so an error half-way leaves at most segments that a repeat appends once more.
 local function state(position)
   local bytes = tonumber(redis.call('HGET', KEYS[5], 'total') or 0)
   return {position, bytes or 0, redis.call('HLEN', KEYS[3]), redis.call('HLEN', KEYS[4])}
@@ -41,6 +44,9 @@ if found ~= ARGV[1] or found == ARGV[2] then
   return state(found)
 end
 local sized = redis.call('HGET', KEYS[5], 'position')
+if #KEYS == 5 then
+  redis.call('HDEL', KEYS[5], 'position')
+end
 redis.call('HSET', KEYS[5], 'position', ARGV[2])
 if sized ~= ARGV[1] then
   -- Somebody wrote in between who keeps no sizes: what is there is not counted, until it is dropped.

@@ -13,7 +13,6 @@ from typing import Any
 
 from delaytopic_relay.backlog.protocol import Portion, SliceGone
 from delaytopic_relay.backlog.redis.connection import RedisConnection
-from delaytopic_relay.backlog.redis.errors import ask
 from delaytopic_relay.backlog.redis.layout import (
     ShardKeys,
     check_backend_id,
@@ -24,7 +23,7 @@ from delaytopic_relay.backlog.redis.layout import (
 )
 from delaytopic_relay.backlog.redis.store import Command, page_range
 from delaytopic_relay.backlog.segments import decode_segment
-from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, slice_place
+from delaytopic_relay.backlog.signing import MARK_BYTES, UNSIGNED, SegmentSigner, slice_place
 from delaytopic_relay.backlog.store import Page, Slice, StoreVersion
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.ids import IdEntry
@@ -43,7 +42,7 @@ class RedisPendingReader:
 
     def __init__(self, connection: RedisConnection, backend_id: str, signer: SegmentSigner = UNSIGNED) -> None:
         """Owns the connection. Raises `ConfigurationError`."""
-        self._client, self._where = connection
+        self._connection, self._client = connection, connection.client
         self._signer = signer
         self._id = check_backend_id(backend_id)
 
@@ -71,7 +70,7 @@ class RedisPendingReader:
         return page._replace(slices={slice_: records for slice_, records in page.slices.items() if records})
 
     def _asked(self, command: Command) -> Any:
-        return ask(self._where, lambda: self._client.execute_command(*command))  # type: ignore[no-untyped-call]
+        return self._connection.ask(lambda: self._client.execute_command(*command))  # type: ignore[no-untyped-call]
 
     def expect(self, shard: int, slices: Sequence[Slice]) -> None:
         """Nothing: an answer comes at once."""
@@ -107,14 +106,14 @@ class RedisPendingReader:
         key = self._of(shard).ids
         found: list[IdEntry | None] = []
         for start in range(0, len(names), NAMES):
-            texts: Any = ask(self._where, lambda: self._client.hmget(key, list(names[start : start + NAMES])))  # noqa: B023
+            texts: Any = self._connection.ask(lambda: self._client.hmget(key, list(names[start : start + NAMES])))  # noqa: B023
             found += [decode_id_entry(text, key) for text in texts]
         return found
 
     def still_at(self, shard: int, position: StoreVersion) -> bool:
         """See `PendingReader.still_at`; a put in several parts marks the owner in between (`redis_parts`)."""
         key = self._of(shard).position
-        text: Any = ask(self._where, lambda: self._client.get(key))
+        text: Any = self._connection.ask(lambda: self._client.get(key))
         found = decode_position(text, key)
         if found is None or found.counter < position.counter:
             return False
@@ -134,12 +133,12 @@ class RedisPendingReader:
                     pipeline.execute_command("LRANGE", key, first, last)
                 return list(pipeline.execute())
 
-        return ask(self._where, in_one_go)
+        return self._connection.ask(in_one_go)
 
     def _portion(self, place: bytes, segments: Sequence[bytes]) -> Portion:
         """Return those that relays wrote; the loop counts and names what it skips when it loads the slice."""
         schedules: list[Schedule] = []
         for segment in segments:
             with suppress(ForeignRecord):
-                schedules += decode_segment(self._signer.verify(place, segment))
+                schedules += decode_segment(self._signer.verify(place, segment, MARK_BYTES))
         return Portion(schedules, sum(map(len, segments)))

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, TypeVar
 from redis.exceptions import NoScriptError
 
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
-from delaytopic_relay.backlog.redis.errors import ask
 from delaytopic_relay.backlog.redis.layout import (
     NO_POSITION,
     ShardKeys,
@@ -34,9 +33,10 @@ from delaytopic_relay.backlog.redis.layout import (
     stored_bytes,
 )
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, positions, split
-from delaytopic_relay.backlog.store import Page, Segment, Slice, StoreVersion, moved
+from delaytopic_relay.backlog.redis.preflight import free_bytes
+from delaytopic_relay.backlog.store import Page, PutRefused, Segment, Slice, StoreVersion, moved
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import CorruptState
+from delaytopic_relay.errors import BacklogFull, CorruptState
 
 DROP_SLICES = 100  # in a script: Redis frees lists of megabytes in its one thread unless they are very long
 
@@ -81,7 +81,7 @@ class RedisBacklogStore:
 
     def __init__(self, connection: RedisConnection, backend_id: str) -> None:
         """The backlog whose keys begin with this id. Raises `ConfigurationError`."""
-        self._client, self._where = connection
+        self._connection, self._client = connection, connection.client
         self._id = check_backend_id(backend_id)
         self._keys: dict[int, ShardKeys] = {}
         self._put = Script.read("put.lua")
@@ -90,7 +90,7 @@ class RedisBacklogStore:
     def position(self, shard: int) -> StoreVersion | None:
         """See `BacklogStore.position`. Raises `BacklogUnavailable`, `CorruptState`."""
         key = self._of(shard).position
-        found: Any = ask(self._where, lambda: self._client.get(key))
+        found: Any = self._connection.ask(lambda: self._client.get(key))
         return decode_position(found, key)
 
     def put(
@@ -101,12 +101,20 @@ class RedisBacklogStore:
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
     ) -> int:
-        """See `BacklogStore.put`. Raises `BacklogMoved`, `BacklogUnavailable`."""
+        """See `BacklogStore.put`. Raises `BacklogMoved`, `PutRefused`, `BacklogUnavailable`."""
         parts = split(segments, ids)
-        steps = [encode_position(step) for step in positions(expected, new, len(parts))]
+        versions = positions(expected, new, len(parts))
+        steps = [encode_position(step) for step in versions]
         done = stored = 0
         while done < len(parts):
-            found, stored = self._put_part(shard, steps[done], steps[done + 1], parts[done])
+            try:
+                found, stored = self._put_part(shard, steps[done], steps[done + 1], parts[done])
+            except BacklogFull as error:
+                reached = versions[done]
+                if reached is None:
+                    raise
+                before = [segment for part in parts[:done] for segment in part.segments]
+                raise PutRefused(str(error), reached, before) from error
             if found not in steps[done + 1 :]:
                 raise moved(shard, expected, decode_position(found, self._of(shard).position))
             done = steps.index(found, done + 1)
@@ -171,19 +179,23 @@ class RedisBacklogStore:
         keys = self._of(shard)
         known = {*slices, *self._listed(keys.slices, "ZRANGE", 0, -1), *self._listed(keys.counts, "HKEYS")}
         names = [*keys[:5], *map(keys.list, known)]
-        ask(self._where, lambda: self._client.unlink(*names))
+        self._connection.ask(lambda: self._client.unlink(*names))
 
     def _listed(self, key: bytes, command: str, *arguments: int) -> set[Slice]:
         """Return the slices that one of the backlog's records names, as far as relays wrote them."""
         slices = set[Slice]()
         try:
-            names: Any = ask(self._where, lambda: self._client.execute_command(command, key, *arguments))  # type: ignore[no-untyped-call]
+            names: Any = self._connection.ask(lambda: self._client.execute_command(command, key, *arguments))  # type: ignore[no-untyped-call]
         except CorruptState:
             return slices
         for name in names:
             with suppress(CorruptState):
                 slices.add(decode_slice(name, key))
         return slices
+
+    def free_bytes(self) -> int | None:
+        """See `BacklogStore.free_bytes`: what is left of maxmemory, on the fullest primary of a cluster."""
+        return free_bytes(self._connection)
 
     def close(self) -> None:
         """See `BacklogStore.close`."""
@@ -207,7 +219,7 @@ class RedisBacklogStore:
         return self._run(self._put, names, arguments)
 
     def _run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> State:
-        return ask(self._where, lambda: script.run(self._client, keys, arguments))
+        return self._connection.ask(lambda: script.run(self._client, keys, arguments))
 
     def _read(self, shard: int, expected: StoreVersion, *commands: Command) -> list[Any]:
         """The answers of reading commands, if the position is the expected one after them.
@@ -222,7 +234,7 @@ class RedisBacklogStore:
                     pipeline.execute_command(*command)
                 return list(pipeline.execute())
 
-        *answers, found = ask(self._where, in_one_go)
+        *answers, found = self._connection.ask(in_one_go)
         if (found or NO_POSITION) != encode_position(expected):
             raise moved(shard, expected, decode_position(found, key))
         return answers

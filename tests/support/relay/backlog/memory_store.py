@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delaytopic_relay.backlog.redis.layout import stored_bytes
-from delaytopic_relay.backlog.store import Page, Segment, Slice, StoreVersion, moved
+from delaytopic_relay.backlog.store import Page, PutRefused, Segment, Slice, StoreVersion, moved
 from delaytopic_relay.core.ids import IdEntry
 
 
@@ -41,6 +41,8 @@ class MemoryBacklogStore:
     def __init__(self) -> None:
         """An empty backlog, on which no shard was claimed."""
         self._shards: dict[int, _Shard] = {}
+        self.is_full = False
+        """True if it takes no segments."""
 
     def position(self, shard: int) -> StoreVersion | None:
         """See `BacklogStore.position`."""
@@ -54,12 +56,14 @@ class MemoryBacklogStore:
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
     ) -> int:
-        """See `BacklogStore.put`. Raises `BacklogMoved`."""
+        """See `BacklogStore.put`. Raises `BacklogMoved`, `PutRefused`."""
         kept = self._shard(shard)
         if kept.position == new:
             return kept.stored_bytes
         if kept.position != expected:
             raise moved(shard, expected, kept.position)
+        if segments and self.is_full and expected is not None:
+            raise PutRefused("the backlog is full", expected)
         for segment in segments:
             kept.segments.setdefault(segment.slice, []).append(segment.data)
             kept.records[segment.slice] = kept.records.get(segment.slice, 0) + segment.records
@@ -106,6 +110,10 @@ class MemoryBacklogStore:
         """See `BacklogStore.reset`."""
         self._shards.pop(shard, None)
 
+    def free_bytes(self) -> int | None:
+        """See `BacklogStore.free_bytes`."""
+        return 0 if self.is_full else None
+
     def close(self) -> None:
         """Nothing to give back: what was put stays, as on a server."""
 
@@ -116,6 +124,10 @@ class MemoryBacklogStore:
     def restore(self, snapshot: Snapshot) -> None:
         """Roll back, as a server does that fails over to a replica which missed the last writes."""
         self._shards = copy.deepcopy(dict(snapshot.shards))
+
+    def lists(self) -> list[list[bytes]]:
+        """Return the segments of each slice, to be looked at and changed."""
+        return [segments for _, kept in sorted(self._shards.items()) for _, segments in sorted(kept.segments.items())]
 
     def wipe(self) -> None:
         """Lose everything, positions included."""

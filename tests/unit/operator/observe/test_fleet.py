@@ -52,7 +52,7 @@ def fleet(*pages: RelayPage, partitions: int | None = 2, pods: list[dict[str, An
     return Fleet(deployment(**of), pods or [], pages, partitions)
 
 
-def test_a_delay_topic_that_has_used_up_its_share_of_redis_is_told_which_partitions_stand_still() -> None:
+def test_a_delay_topic_that_has_used_up_its_share_of_redis_is_told_which_partitions_have_no_room() -> None:
     full = {"state": "Paused", "redisFull": True}
 
     found = quota_condition(fleet(page({}, full, full)))
@@ -63,7 +63,7 @@ def test_a_delay_topic_that_has_used_up_its_share_of_redis_is_told_which_partiti
         ConditionStatus.TRUE,
         "RedisQuotaReached",
     )
-    assert found.message.startswith("2 source partitions (the first: 1) are read no further")
+    assert found.message.startswith("2 source partitions (the first: 1) have no room in Redis: ")
     assert quota_condition(fleet(page({}, {"state": "Paused"}))) is None
 
 

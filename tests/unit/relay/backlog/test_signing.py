@@ -7,8 +7,17 @@ import pytest
 
 from delaytopic_api.relay import RelayBackend
 from delaytopic_api.values import BackendType
-from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, bucket_place, signer_of, slice_place
-from delaytopic_relay.backlog.store import Slice
+from delaytopic_relay.backlog.signing import (
+    MAGIC,
+    MARK_BYTES,
+    UNSIGNED,
+    SegmentSigner,
+    bucket_place,
+    mark_of,
+    signer_of,
+    slice_place,
+)
+from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.errors import ConfigurationError, ForeignRecord
 
 PLACE = slice_place(3, Slice(10_000, 1_000))
@@ -22,6 +31,23 @@ def test_a_signed_segment_is_four_bytes_then_half_of_an_hmac_and_the_segment() -
     tag = hmac.digest(key, b"slice:3:10000:1000;" + SEGMENT, "sha256")[:16]
 
     assert SIGNER.sign(PLACE, SEGMENT) == b"\xc1DTS" + tag + SEGMENT
+
+
+def test_in_a_slice_the_mark_of_the_put_stands_between_tag_and_segment_and_is_signed_too() -> None:
+    mark = mark_of(StoreVersion("relay-1", 7, 100))
+
+    signed = SIGNER.sign(PLACE, SEGMENT, mark)
+
+    assert signed == SIGNER.sign(PLACE, mark + SEGMENT)
+    assert SIGNER.verify(PLACE, signed, MARK_BYTES) == SEGMENT
+
+
+def test_the_same_segment_of_two_puts_has_two_tags_and_a_copy_has_the_same() -> None:
+    puts = [StoreVersion("relay-1", 7, 100), StoreVersion("relay-1", 8, 100), StoreVersion("relay-2", 7, 100)]
+
+    tags = [SIGNER.tag_of(SIGNER.sign(PLACE, SEGMENT, mark_of(put))) for put in [*puts, puts[0]]]
+
+    assert (len({*tags}), tags[3]) == (3, tags[0])
 
 
 def test_without_a_key_segments_stay_as_they_are_and_signed_ones_are_read_too() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import yaml
 from tests.support.relay.backlog.listings import AS_OF_MS
 from tests.support.relay.backlog.shards import unlisted_shard
+from tests.support.relay.schedules import schedule
 
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayState, RelayStatus, ShardState
@@ -63,6 +64,22 @@ def test_a_shard_that_has_used_up_its_share_says_how_much_that_is() -> None:
 
     assert (found.state, found.redis_bytes, found.redis_full) == (ShardState.PAUSED, 1_100, True)
     assert found.message == (
-        "reading pauses: what waits takes 1100 bytes of Redis, and its share of maxRedisMemory is 1000; it goes on "
-        "when a quarter of that is free"
+        "reading pauses: what waits takes 1100 bytes of Redis, and its share is 1000 (limits.maxRedisMemory, or else "
+        "as much as Redis has left); it goes on when a quarter of that is free"
     )
+
+
+def test_a_shard_that_a_full_redis_has_refused_something_says_so_and_delivers() -> None:
+    shard = a_shard()
+    shard.listed(Page({}, END_MS))
+    shard.renew_terms(AS_OF_MS, 1 << 40, ids_full=False)
+    shard.ingest([schedule(AS_OF_MS + 600_000, 5)], 6, {})
+    put = shard.put(AS_OF_MS)
+    shard.put_refused(put, put.expected, ())
+    shard.hold()
+
+    (found,) = status_of(shard).shards
+
+    assert (found.state, found.redis_full, found.pending) == (ShardState.DELIVERING, True, 1)
+    assert found.message is not None
+    assert found.message.startswith("Redis is full: ")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import uuid
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.harness.shared_servers import SharedRedis
 from tests.support.relay.in_world import Setup, delivered_offsets, deliveries, produce, start
 from tests.support.relay.world import World
+from tests.support.servers.redis_server import RedisFields
 
-from delaytopic_relay.backlog.redis.connection import RedisConnection
+from delaytopic_relay.backlog.redis import connection as connection_module
+from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.layout import ShardKeys
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 from delaytopic_relay.backlog.segments import encode_segment
@@ -142,3 +146,51 @@ def test_with_a_key_a_forged_segment_delivers_nothing(redis_connection: RedisCon
 
     assert delivered_offsets(world) == [0]
     assert len(relay.events.skipped) == 3
+
+
+@pytest.mark.parametrize("after_ms", [FAR_MS, 1_900_000], ids=["narrow", "wide"])
+def test_with_a_key_a_copy_in_the_place_of_another_segment_counts_once_and_nothing_is_lost(
+    redis_connection: RedisConnection, after_ms: int
+) -> None:
+    # Given a slice of two segments of a hundred records each, and a copy of the first in the place of the second
+    backend_id = f"test.{uuid.uuid4()}"
+    world = World()
+    relay = start(world, RedisBacklogStore(redis_connection, backend_id), setup=Setup(signer=SIGNED))
+    due_ms = (world.now_ms + after_ms) // 60_000 * 60_000 + 30_000
+    for _ in range(2):
+        for _ in range(100):
+            produce(world, due_ms - world.now_ms)
+        relay.run(1_000, step_ms=250)
+    (list_,) = lists(redis_connection.client, ShardKeys.of(backend_id, 0))
+    first: Any = redis_connection.client.lindex(list_, 0)
+
+    redis_connection.client.lset(list_, 1, first)
+    relay.run(due_ms - world.now_ms + 5_000, step_ms=1_000)
+
+    assert sorted(delivered_offsets(world)) == [*range(200)]
+    assert any("it is a copy of another element" in said for _, said in relay.events.skipped)
+
+
+def test_an_element_of_absurd_size_costs_a_refill_and_no_memory(
+    redis: SharedRedis, redis_connection: RedisConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a record that waits, and beside it an element larger than any answer that a relay takes
+    monkeypatch.setattr(connection_module, "MOST_BYTES", 4 << 20)
+    backend_id = f"test.{uuid.uuid4()}"
+    world = World()
+    bounded = connect_redis(RedisFields(url=redis.url))
+    relay = start(world, RedisBacklogStore(bounded, backend_id))
+    produce(world, FAR_MS)
+    relay.run(1_000)
+    (list_,) = lists(redis_connection.client, ShardKeys.of(backend_id, 0))
+    redis_connection.client.rpush(list_, bytes(64 << 20))
+
+    tracemalloc.start()
+    relay.run(FAR_MS + 5_000, step_ms=500)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    bounded.client.close()
+
+    assert delivered_offsets(world) == [0]
+    assert lists(redis_connection.client, ShardKeys.of(backend_id, 0)) == []
+    assert peak_bytes < 16 << 20

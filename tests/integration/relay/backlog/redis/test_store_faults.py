@@ -9,17 +9,19 @@ from typing import Any, cast
 import pytest
 import redis
 from tests.support.relay.backlog.stores import slices_of
+from tests.support.servers.leading_proxy import LeadingProxy
 from tests.support.servers.redis_server import RedisFields
 
 from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_relay.backlog.redis import connection as connection_module
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
+from delaytopic_relay.backlog.redis.layout import ShardKeys
 from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
-from delaytopic_relay.backlog.store import BacklogStore, Segment, Slice, StoreVersion
+from delaytopic_relay.backlog.store import BacklogStore, PutRefused, Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.errors import BacklogMoved, BacklogUnavailable
+from delaytopic_relay.errors import BacklogMoved, BacklogUnavailable, OversizedAnswer
 
 pytestmark = pytest.mark.integration
 
@@ -119,14 +121,15 @@ def test_a_full_server_says_what_to_do_and_the_put_is_completed_when_there_is_ro
     client.config_set("maxmemory", client.info("memory")["used_memory"] + 3 * MAX_BYTES)
     segments = [Segment(NEAR, 1, bytes(MAX_BYTES // 2 - 100)) for _ in range(16)]
 
-    with pytest.raises(BacklogUnavailable) as caught:
+    with pytest.raises(PutRefused) as caught:
         store.put(0, CLAIM, FIRST, segments, {})
 
     assert str(caught.value) == (
-        f"{connection.where} is full: maxmemory is reached and nothing may be evicted. "
-        "Records wait in the source topic meanwhile; raise maxmemory, or move other data elsewhere"
+        f"{connection.where} is full: maxmemory is reached and nothing may be evicted. What waits there is delivered "
+        "in time, and further records wait in the source topic meanwhile; raise maxmemory, or move other data elsewhere"
     )
-    assert 0 < slices_of(store, 0)[NEAR] < 16
+    assert 0 < slices_of(store, 0)[NEAR] == len(caught.value.stored) < 16
+    assert caught.value.reached == store.position(0)
     client.config_set("maxmemory", 0)
     store.put(0, CLAIM, FIRST, segments, {})
     assert (store.position(0), slices_of(store, 0)) == (FIRST, {NEAR: 16})
@@ -144,6 +147,94 @@ def test_a_full_server_still_lets_go(start_redis: StartRedis) -> None:
 
     assert slices_of(store, 0) == {}
     store.close()
+
+
+def test_a_full_server_is_claimed_and_moved_on_and_told_of_ids_and_takes_no_segments(start_redis: StartRedis) -> None:
+    # Given a shard with a slice, another without anything, and a server that is full from now on
+    connection = connect(start_redis(appendonly="no"))
+    store = RedisBacklogStore(connection, "shop")
+    store.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
+    cast(Any, connection.client).config_set("maxmemory", 1)
+    claim = StoreVersion("relay-b", 3, 100)
+
+    # When a successor claims both, and states ids
+    store.put(0, FIRST, claim, [], {})
+    store.put(1, None, CLAIM, [], {})
+    store.put(0, claim, claim._replace(counter=4), [], {b"id": ENTRY})
+
+    # Then each is the successor's, the former owner is refused, and segments have to wait
+    assert (store.position(0), store.position(1)) == (claim._replace(counter=4), CLAIM)
+    assert store.ids(0, claim._replace(counter=4), [b"id"]) == [ENTRY]
+    with pytest.raises(BacklogMoved):
+        store.put(0, FIRST, SECOND, [], {})
+    with pytest.raises(PutRefused) as caught:
+        store.put(1, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
+    assert (caught.value.reached, caught.value.stored) == (CLAIM, [])
+    assert (store.position(1), slices_of(store, 1)) == (CLAIM, {})
+    store.close()
+
+
+def test_what_is_left_of_maxmemory_is_told_where_there_is_one(start_redis: StartRedis) -> None:
+    connection = connect(start_redis(appendonly="no"))
+    client = cast(Any, connection.client)
+    store = RedisBacklogStore(connection, "shop")
+
+    unbounded = store.free_bytes()
+    client.config_set("maxmemory", client.info("memory")["used_memory"] + (8 << 20))
+    some = store.free_bytes()
+    client.config_set("maxmemory", 1)
+
+    assert (unbounded, store.free_bytes()) == (None, 0)
+    assert some is not None
+    assert 7 << 20 < some <= 8 << 20
+    store.close()
+
+
+def test_an_element_of_absurd_size_is_not_read_and_the_connection_goes_on(
+    start_redis: StartRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "MOST_BYTES", 4 << 20)
+    connection = connect(start_redis(appendonly="no"))
+    client = cast(Any, connection.client)
+    store = RedisBacklogStore(connection, "shop")
+    store.put(0, None, FIRST, [Segment(NEAR, 1, b"1"), Segment(FAR, 1, b"2")], {})
+    keys = ShardKeys.of("shop", 0)
+    client.lset(keys.list(NEAR), 0, bytes(32 << 20))
+    client.hset(keys.ids, b"id", bytes(32 << 20))
+
+    for call in (lambda: load_all(store, FIRST), lambda: store.ids(0, FIRST, [b"id"])):
+        with pytest.raises(OversizedAnswer, match="answers with more than 4 MiB, which no relay has put there"):
+            call()
+    assert load_all(store, FIRST, FAR) == [b"2"]
+    client.set(keys.position, bytes(32 << 20))
+    with pytest.raises(OversizedAnswer):
+        store.position(0)
+    store.close()
+
+
+def test_a_demoted_server_is_left_for_the_one_that_its_address_leads_to_by_then(start_redis: StartRedis) -> None:
+    # Given a server and its replica, and an address that keeps old connections open
+    former, promoted = start_redis(appendonly="no"), start_redis(appendonly="no")
+    replica = redis.Redis(host="127.0.0.1", port=promoted.port)
+    replica.replicaof("127.0.0.1", str(former.port))
+    with LeadingProxy(former.port) as proxy:
+        store = RedisBacklogStore(connect_redis(RedisFields(url=f"redis://127.0.0.1:{proxy.port}/0")), "shop")
+        store.put(0, None, CLAIM, [], {})
+        assert wait_until(lambda: replica.exists(ShardKeys.of("shop", 0).position) == 1, timeout_seconds=20)
+
+        # When the replica is promoted, and the former primary follows it
+        replica.replicaof("NO", "ONE")
+        with redis.Redis(host="127.0.0.1", port=former.port) as client:
+            client.replicaof("127.0.0.1", str(promoted.port))
+        proxy.lead_to(promoted.port)
+
+        # Then one question is refused, and the next one reaches the new primary
+        with pytest.raises(BacklogUnavailable, match="read only replica"):
+            store.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
+        store.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
+        assert load_all(store, FIRST) == [b"1"]
+        store.close()
+    replica.close()
 
 
 def test_a_replica_is_unavailable_until_it_is_the_primary(start_redis: StartRedis) -> None:

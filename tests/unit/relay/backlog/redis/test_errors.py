@@ -3,8 +3,15 @@ from __future__ import annotations
 import pytest
 from redis import exceptions
 
-from delaytopic_relay.backlog.redis.errors import ask, translate
-from delaytopic_relay.errors import BacklogUnavailable, ConfigurationError, CorruptState, RelayError
+from delaytopic_relay.backlog.redis.errors import AnswerTooLarge, ask, translate
+from delaytopic_relay.errors import (
+    BacklogFull,
+    BacklogUnavailable,
+    ConfigurationError,
+    CorruptState,
+    OversizedAnswer,
+    RelayError,
+)
 
 WHERE = "Redis at cache:6379"
 # How a Redis before 7.0 frames the error of a script's command, and how the client frames one of a pipeline.
@@ -52,13 +59,14 @@ def test_what_passes_is_unavailable(error: exceptions.RedisError) -> None:
         exceptions.ResponseError(SCRIPT_6_2 + "OOM command not allowed when used memory.", status_code="ERR"),
     ],
 )
-def test_a_full_server_is_unavailable_and_says_what_to_do(error: exceptions.RedisError) -> None:
+def test_a_full_server_says_what_to_do(error: exceptions.RedisError) -> None:
     translated = translate(error, WHERE)
 
     assert (type(translated), str(translated)) == (
-        BacklogUnavailable,
+        BacklogFull,
         "Redis at cache:6379 is full: maxmemory is reached and nothing may be evicted. "
-        "Records wait in the source topic meanwhile; raise maxmemory, or move other data elsewhere",
+        "What waits there is delivered in time, and further records wait in the source topic meanwhile; "
+        "raise maxmemory, or move other data elsewhere",
     )
 
 
@@ -116,3 +124,36 @@ def test_the_clients_error_is_the_cause_of_the_relays() -> None:
         ask(WHERE, question)
 
     assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    ("code", "leaves"),
+    [
+        ("READONLY", True),
+        ("LOADING", True),
+        ("MISCONF", True),
+        ("OOM", False),
+        ("TRYAGAIN", False),
+        ("WRONGTYPE", False),
+    ],
+)
+def test_a_server_that_is_not_the_one_to_ask_is_left(code: str, leaves: bool) -> None:
+    left: list[None] = []
+
+    def question() -> None:
+        raise exceptions.ResponseError("said the server", status_code=code)
+
+    with pytest.raises(RelayError):
+        ask(WHERE, question, lambda: left.append(None))
+
+    assert left == [None] * leaves
+
+
+def test_an_answer_that_no_relay_has_made_so_large_is_corrupt_state() -> None:
+    translated = translate(AnswerTooLarge("answers with more than 64 MiB, which no relay has put there"), WHERE)
+
+    assert (type(translated), str(translated)) == (
+        OversizedAnswer,
+        f"{WHERE} answers with more than 64 MiB, which no relay has put there: "
+        "somebody else writes to the backlog's keys",
+    )

@@ -11,7 +11,7 @@ from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import CHECK_MS, PATIENCE_MS, PAUSE_MS, RedisManager, Writing
 from delaytopic_relay.backlog.segments import encode_segment
-from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, slice_place
+from delaytopic_relay.backlog.signing import MAGIC, MARK_BYTES, UNSIGNED, SegmentSigner, slice_place
 from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.errors import BacklogMoved, BacklogUnavailable, TransactionAborted
 
@@ -201,7 +201,8 @@ def test_a_genuine_segment_of_a_newer_version_stops_its_shard_and_is_read_again_
     slice_ = far_slice(desk)
     desk.take_in_far(0)
     desk.put()
-    newer = KEY.sign(slice_place(0, slice_), b"\x02 whatever") if signer is KEY else MAGIC + bytes(16) + b"\x02"
+    place, mark = slice_place(0, slice_), bytes(MARK_BYTES)
+    newer = KEY.sign(place, b"\x02 whatever", mark) if signer is KEY else MAGIC + bytes(16) + mark + b"\x02"
     push(desk, slice_, newer)
     desk.world.now_ms += FAR_MS
     desk.tend()
@@ -250,9 +251,9 @@ def test_with_a_key_nothing_is_believed_that_it_has_not_signed_for_this_place() 
         MAGIC + bytes(16) + forged,
         SegmentSigner("shop", [b"other key"]).sign(place, forged),
         SegmentSigner("payments", [b"key"]).sign(place, forged),
-        KEY.sign(slice_place(1, slice_), forged),
-        KEY.sign(slice_place(0, Slice(slice_.start_ms, 60_000)), forged),
-        KEY.sign(place, forged)[:-1] + b"\x01",
+        KEY.sign(slice_place(1, slice_), forged, bytes(MARK_BYTES)),
+        KEY.sign(slice_place(0, Slice(slice_.start_ms, 60_000)), forged, bytes(MARK_BYTES)),
+        KEY.sign(place, forged, bytes(MARK_BYTES))[:-1] + b"\x01",
     )
 
     desk.world.now_ms += FAR_MS
