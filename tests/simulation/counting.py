@@ -63,6 +63,8 @@ PATHS_OF_BUCKETS = (
 )
 """Some of these histories have Redis in turn."""
 PATHS_OF_MARKERS = tuple(f"path: {name}" for name in ("put off", "withdrawn on its way", "looked ahead"))
+FAULTS_OF_REDIS = tuple(f"event: {name}" for name in ("backlog full", "backlog demoted", "segment replaced"))
+PATHS_OF_REDIS = ("path: tried again, PutRefused", "path: segment replaced", "path: skipped what somebody else wrote")
 FAULTS_OF_MEMBERS = (*names_of_members(), "event: start twin", "event: remove")
 # Few of these histories have Redis: not each of its effects meets each fault of members in so many.
 REDIS_EFFECTS = tuple(f" {effect}" for effect in ("position", "put", "slices", "load", "ids", "drop", "check"))
@@ -92,6 +94,7 @@ EXPECTED: dict[str, Names] = {
     "Scheduler": (FAULTS, PATHS),
     "Redelivery": (FAULTS, (*PATHS, *PATHS_OF_MARKERS)),
     "RedeliveryBuckets": (FAULTS_OF_BUCKETS, (*PATHS_OF_BUCKETS, *PATHS_OF_MARKERS)),
+    "Trouble": ((*FAULTS, *FAULTS_OF_REDIS), (*PATHS, *PATHS_OF_REDIS)),
     "Members": ((*FAULTS, *FAULTS_OF_MEMBERS), (*PATHS, *PATHS_OF_MEMBERS)),
     "MembersBuckets": ((*FAULTS_OF_BUCKETS, *FAULTS_OF_MEMBERS_OF_BUCKETS), (*PATHS_OF_BUCKETS, *PATHS_OF_MEMBERS)),
     "Edits": ((*FAULTS, "event: edit"), (*PATHS, *PATHS_OF_EDITS)),

@@ -16,6 +16,8 @@ from tests.simulation.plans.plan import (
     Arm,
     BacklogAway,
     BacklogCopied,
+    BacklogDemoted,
+    BacklogFull,
     BacklogRolledBack,
     BacklogWiped,
     BucketDamaged,
@@ -27,6 +29,7 @@ from tests.simulation.plans.plan import (
     Retain,
     Rotate,
     RuleSet,
+    SegmentReplaced,
     SetClock,
     Setup,
     Start,
@@ -49,6 +52,7 @@ from delaytopic_relay.core.rules import Declared
 from delaytopic_relay.errors import BacklogUnavailable, QueueImpossible
 
 MOST_RELAYS = 5
+FOR_EVER_MS = 1 << 50
 
 
 class History:
@@ -63,6 +67,7 @@ class History:
         self.relays: list[Relay] = []
         self._copies: list[Any] = []
         self._away_until_ms = 0
+        self._full_until_ms = 0
         self._started = 0
         self._coming: list[tuple[int, str | None, str]] = []
         """Relays that start again in place: when, their names in the group, and what is suspended there."""
@@ -136,6 +141,22 @@ class History:
                 self.server.wipe()
             case BucketDamaged(bucket, what):
                 damage(self.kafka, bucket, what)
+            case _:
+                self._happens_to_the_server(action)
+
+    def _happens_to_the_server(self, action: Action) -> None:
+        match action:
+            case BacklogFull(duration_ms):
+                self.fill(duration_ms)
+            case BacklogDemoted():
+                if isinstance(self.server, RedisServer):
+                    self.server.demote()
+            case SegmentReplaced(number):
+                crowded = [segments for segments in self.server.lists() if len({*segments}) > 1]
+                if crowded:
+                    segments = crowded[number % len(crowded)]
+                    segments[-1] = next(other for other in segments if other != segments[-1])
+                    self.kafka.counts["path: segment replaced"] += 1
 
     def _pick(self, number: int) -> Relay:
         return self.relays[-1 - number % len(self.relays)]
@@ -145,6 +166,8 @@ class History:
     def pass_time(self, duration_ms: int) -> None:
         """Time passes; who wakes up goes on, who is there takes a turn, who is missing is started."""
         self.kafka.pass_time(duration_ms)
+        if self.server.is_full and self.kafka.now_ms >= self._full_until_ms:
+            self.server.is_full = False
         self._start_in_place()
         self._remove_gone()
         while self._running() + len(self._coming) < self.setup.relays and len(self.relays) < MOST_RELAYS:
@@ -279,9 +302,15 @@ class History:
         else:
             self.kafka.group.rotate()
 
+    def fill(self, duration_ms: int) -> None:
+        """Let the backlog be full for so long."""
+        self._full_until_ms = self.kafka.now_ms + duration_ms
+        self.server.is_full = duration_ms > 0
+
     def calm(self) -> None:
         """No more faults: clocks are right, the backlog is there, what was frozen goes on, nothing is suspended."""
         self._away_until_ms = 0
+        self.fill(FOR_EVER_MS if self.setup.stays_full else 0)
         self._coming = [(self.kafka.now_ms, name, suspended) for _, name, suspended in self._coming]
         self._start_in_place()
         for relay in list(self.relays):
@@ -309,5 +338,7 @@ def _small_portions(setup: Setup) -> Iterator[None]:
         mock.patch.object(redis_parts, "MAX_ITEMS", setup.part_items),
         mock.patch.object(shard, "FIRST_PORTION", setup.portion),
         mock.patch.object(shard, "LARGEST_PORTION", 16 * setup.portion),
+        mock.patch.object(shard, "MOST_HELD_BYTES", setup.held_bytes),
+        mock.patch.object(shard, "OFFERED_RECORDS", setup.offered),
     ):
         yield

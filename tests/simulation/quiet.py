@@ -28,6 +28,7 @@ class Quiet:
         self._history.calm()
         if not self._wait():
             return False
+        self._history.fill(0)
         self._history.applications.produce_warm_up()  # a producer that was fenced learns it when it is used
         if not self._wait():
             return False

@@ -9,13 +9,17 @@ from tests.simulation.mutants.breaking import Mutant, Patch
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 
 from delaytopic_relay.backlog.redis import partition as partition_module
+from delaytopic_relay.backlog.redis.connection import RedisConnection
 from delaytopic_relay.backlog.redis.layout import encode_position
 from delaytopic_relay.backlog.redis.manager import RedisManager
 from delaytopic_relay.backlog.redis.partition import Put, Shard
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore, State
+from delaytopic_relay.backlog.signing import SegmentSigner
+from delaytopic_relay.backlog.slices import is_narrow
 from delaytopic_relay.core import calendar
 from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.ids import IdTable
+from delaytopic_relay.core.partition import ShardCore
 
 
 def states_the_position() -> Sequence[Patch]:
@@ -151,6 +155,22 @@ def out_of_order() -> Sequence[Patch]:
     return [(Shard, "take_due", take_due)]
 
 
+def drops_a_wide_slice_once_loaded() -> Sequence[Patch]:
+    return [(Shard, "_has_cascaded", lambda self, slice_: not is_narrow(slice_))]
+
+
+def offset_past_what_is_refused() -> Sequence[Patch]:
+    return [(Shard, "progress", ShardCore.progress)]
+
+
+def counts_copies() -> Sequence[Patch]:
+    return [(SegmentSigner, "tag_of", lambda self, data: None)]
+
+
+def stays_with_the_demoted() -> Sequence[Patch]:
+    return [(RedisConnection, "leave", lambda self: None)]
+
+
 MUTANTS = (
     Mutant(
         "states-the-position",
@@ -179,4 +199,18 @@ MUTANTS = (
         cursor_ahead_of_the_clock,
     ),
     Mutant("out-of-order", "delivers what is due by offset, not by due time", out_of_order),
+    Mutant(
+        "drops-as-it-is",
+        "drops a wide slice that was loaded as it is before all of it has left",
+        drops_a_wide_slice_once_loaded,
+        "Trouble",
+    ),
+    Mutant(
+        "offset-past-refused",
+        "commits L past what a full Redis has refused",
+        offset_past_what_is_refused,
+        "Trouble",
+    ),
+    Mutant("counts-copies", "counts a copy of a segment as if it were another", counts_copies, "Trouble"),
+    Mutant("stays-with-demoted", "keeps its connections to a Redis that is demoted", stays_with_the_demoted, "Trouble"),
 )

@@ -11,6 +11,7 @@ from tests.simulation.plans.edit_planning import edit_bucket_plan_for, edit_plan
 from tests.simulation.plans.member_planning import member_bucket_plan_for, member_plan_for
 from tests.simulation.plans.plan import Plan, Produce, Recipe
 from tests.simulation.plans.planning import plan_for
+from tests.simulation.plans.trouble_planning import trouble_plan_for
 from tests.simulation.plans.workloads import MESSAGES
 
 OF_OTHERS = ("deliver-to", "deliver-after", "deliver-expires-at")
@@ -65,6 +66,7 @@ PLANS: dict[str, Callable[[int], Plan]] = {
     "Scheduler": scheduler_plan_for,
     "Redelivery": redelivery_plan_for,
     "RedeliveryBuckets": redelivery_bucket_plan_for,
+    "Trouble": trouble_plan_for,
     "Members": member_plan_for,
     "MembersBuckets": member_bucket_plan_for,
     "Edits": edit_plan_for,

@@ -65,6 +65,13 @@ class Setup(NamedTuple):
     declares: bool = False
     """True if relays know when their rules were declared, as an operator tells them."""
 
+    held_bytes: int = 1 << 62
+    """The bytes that a full backlog has refused from which on reading pauses."""
+    offered: int = 500
+    """The number of these that are offered again at once."""
+    stays_full: bool = False
+    """True if the backlog is full when the faults end, and until everything that was asked for has left."""
+
 
 class Recipe(NamedTuple):
     """One source record. `due_ms` is relative to the time it is produced, `at_ms` absolute."""
@@ -171,6 +178,22 @@ class BacklogWiped(NamedTuple):
     """The backlog is empty."""
 
 
+class BacklogFull(NamedTuple):
+    """The backlog takes no segments: somebody else has filled its server."""
+
+    duration_ms: int
+
+
+class BacklogDemoted(NamedTuple):
+    """Another server is the backlog's primary from now on; connections to the former one stay open."""
+
+
+class SegmentReplaced(NamedTuple):
+    """Somebody puts a copy of one segment in the place of another of its slice; `number` says of which slice."""
+
+    number: int
+
+
 class BucketDamaged(NamedTuple):
     """Somebody meddles with a bucket topic: `what` is truncated (its first part is gone), emptied, or foreign."""
 
@@ -194,6 +217,9 @@ Action = (
     | BacklogCopied
     | BacklogRolledBack
     | BacklogWiped
+    | BacklogFull
+    | BacklogDemoted
+    | SegmentReplaced
     | BucketDamaged
 )
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError
 from tests.simulation.world.store_client import Line
 
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore, Script
 
 Keys = dict[bytes, Any]
+Answer = TypeVar("Answer")
 PUT, DROP = Script.read("put.lua"), Script.read("drop.lua")
 
 
@@ -26,6 +27,10 @@ class RedisServer:
 
     def __init__(self) -> None:
         self.keys: Keys = {}
+        self.is_full = False
+        """True if it has reached maxmemory: a script whose first write may take memory is refused."""
+        self.former: list[Keys] = []
+        """What servers have that were the primary before, in their order."""
         self._scripts: set[str] = set()
         self._known: dict[str, Callable[[list[bytes], list[bytes]], list[Any]]] = {
             PUT.digest: self._put,
@@ -42,9 +47,12 @@ class RedisServer:
         self._scripts.add(digest)
         return self._known[digest](keys, arguments)
 
-    def command(self, name: str, key: bytes, *arguments: Any) -> Any:
-        """A reading command."""
-        found = self.keys.get(key)
+    def command(self, connected: int, name: str, key: bytes, *arguments: Any) -> Any:
+        """A reading command, over a connection to the primary of so many demotions ago.
+
+        One that is a replica by now answers as well, from what it had then.
+        """
+        found = [*self.former, self.keys][connected].get(key)
         if name == "GET":
             return found
         if name == "LRANGE":
@@ -70,6 +78,8 @@ class RedisServer:
         found: bytes = self.keys.get(position, b"")
         if found != before or found == after:
             return self._state(found, keys)
+        if lists and self.is_full:
+            raise OutOfMemoryError("OOM command not allowed when used memory > 'maxmemory'.", status_code="OOM")
         if self.keys.get(sizes, {}).get(b"position") != before:
             self.keys.pop(sizes, None)
         sized = self.keys.setdefault(sizes, {})
@@ -125,6 +135,15 @@ class RedisServer:
         self.keys = copy.deepcopy(snapshot)
         self.restart()
 
+    def lists(self) -> list[list[bytes]]:
+        """Return those of segments, to be looked at and changed."""
+        return [found for _, found in sorted(self.keys.items()) if isinstance(found, list)]
+
+    def demote(self) -> None:
+        """Another server is the primary from now on, and has the same; connections to the former one stay open."""
+        self.former.append(copy.deepcopy(self.keys))
+        self.restart()
+
     def wipe(self) -> None:
         """Lose everything."""
         self.keys = {}
@@ -137,33 +156,57 @@ class RedisClient:
     def __init__(self, server: RedisServer, line: Line) -> None:
         self._server = server
         self._line = line
+        self.connection_pool = self
+        self.disconnect(inuse_connections=False)
+
+    def disconnect(self, *, inuse_connections: bool) -> None:
+        """The next command goes to whoever is the primary then."""
+        assert not inuse_connections
+        self._connected: int | None = None
+
+    def _reach(self) -> int:
+        if self._connected is None:
+            self._connected = len(self._server.former)
+        return self._connected
+
+    def _write(self, effect: str, act: Callable[[], Answer]) -> Answer:
+        def there() -> Answer:
+            if self._reach() < len(self._server.former):
+                raise ReadOnlyError("You can't write against a read only replica.", status_code="READONLY")
+            return act()
+
+        return self._line.call(effect, there)
+
+    def read(self, effect: str, command: tuple[Any, ...]) -> Any:
+        """A reading command."""
+        return self._line.call(effect, lambda: self._server.command(self._reach(), *command))
 
     def evalsha(self, digest: str, count: int, *arguments: bytes | int) -> list[Any]:
         keys, rest = _split(count, arguments)
         effect = "put" if digest == PUT.digest else "drop"
-        return self._line.call(effect, lambda: self._server.evalsha(digest, keys, rest))
+        return self._write(effect, lambda: self._server.evalsha(digest, keys, rest))
 
     def eval(self, text: str, count: int, *arguments: bytes | int) -> list[Any]:
         keys, rest = _split(count, arguments)
         effect = "put" if text == PUT.text else "drop"
-        return self._line.call(effect, lambda: self._server.eval(text, keys, rest))
+        return self._write(effect, lambda: self._server.eval(text, keys, rest))
 
     def get(self, key: bytes) -> Any:
-        return self._line.call("position", lambda: self._server.command("GET", key))
+        return self.read("position", ("GET", key))
 
     def execute_command(self, name: str, *arguments: Any) -> Any:
-        return self._line.call("slices", lambda: self._server.command(name, *arguments))
+        return self.read("slices", (name, *arguments))
 
     def unlink(self, *keys: bytes) -> None:
         def forget() -> None:
             for key in keys:
                 self._server.keys.pop(key, None)
 
-        self._line.call("drop", forget)
+        self._write("drop", forget)
 
     def pipeline(self, *, transaction: bool) -> RedisPipeline:
         assert not transaction
-        return RedisPipeline(self._server, self._line)
+        return RedisPipeline(self)
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -172,9 +215,8 @@ class RedisClient:
 class RedisPipeline:
     """Commands that go together, but with others' commands in between."""
 
-    def __init__(self, server: RedisServer, line: Line) -> None:
-        self._server = server
-        self._line = line
+    def __init__(self, client: RedisClient) -> None:
+        self._client = client
         self._commands: list[tuple[Any, ...]] = []
 
     def __enter__(self) -> RedisPipeline:
@@ -188,10 +230,7 @@ class RedisPipeline:
 
     def execute(self) -> list[Any]:
         effects = {"LRANGE": "load", "HMGET": "ids", "GET": "check"}
-        return [self._run(effects.get(command[0], "slices"), command) for command in self._commands]
-
-    def _run(self, effect: str, command: tuple[Any, ...]) -> Any:
-        return self._line.call(effect, lambda: self._server.command(*command))
+        return [self._client.read(effects.get(command[0], "slices"), command) for command in self._commands]
 
 
 def _range(scores: dict[bytes, float], first: int, *arguments: Any) -> list[bytes]:

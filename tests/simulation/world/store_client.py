@@ -102,5 +102,8 @@ class DistantStore:
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:
         self._line.call("drop", lambda: self._server.reset(shard, slices))
 
+    def free_bytes(self) -> int | None:
+        return self._server.free_bytes()
+
     def close(self) -> None:
         self._server.close()
