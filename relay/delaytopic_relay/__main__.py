@@ -12,7 +12,9 @@ from delaytopic_process.extras import missing_package
 
 try:
     import structlog
+    from pydantic import ValidationError
 
+    from delaytopic_api.relay import RelayConfig, RelaySource
     from delaytopic_process.stop_flag import StopFlag
     from delaytopic_relay.errors import ConfigurationError, RelayError
     from delaytopic_relay.service import Service, read_relay_config
@@ -36,6 +38,18 @@ def member_name(text: str) -> str:
     return text
 
 
+def with_accepted(config: RelayConfig, topic_id: str | None, repeats_until: str | None) -> RelayConfig:
+    """Return the configuration with what is accepted on the command line. Raises `ConfigurationError`."""
+    said = {"acceptedTopicId": topic_id, "acceptRepeats": repeats_until}
+    given = {field: value for field, value in said.items() if value is not None}
+    try:
+        source = RelaySource.model_validate({**config.source.model_dump(by_alias=True, exclude_none=True), **given})
+    except ValidationError as error:
+        wrong = "; ".join(f"{each['loc'][0]}: {each['msg']}" for each in error.errors())
+        raise ConfigurationError(f"--accept-source or --accept-repeats: {wrong}") from error
+    return config.model_copy(update={"source": source})
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--config",
@@ -52,7 +66,19 @@ def member_name(text: str) -> str:
     help="Its own name among the relays of its group, such as its pod's. When it is started again under it, it goes on "
     "at once; without a name, a crash costs the time of a session.",
 )
-def main(path: Path, name: str | None) -> None:
+@click.option(
+    "--accept-source",
+    metavar="TOPIC_ID",
+    help="Where the group's offsets are of another topic than the source: begin at the first record of the one with "
+    "this id, and discard what waited of the former one. The log and /status of a relay that stands still name the id.",
+)
+@click.option(
+    "--accept-repeats",
+    metavar="TIME",
+    help="Where the group's offsets are gone: until this time, such as 2026-11-26T22:00:00Z and within a day, begin "
+    "again although records will be delivered twice.",
+)
+def main(path: Path, name: str | None, accept_source: str | None, accept_repeats: str | None) -> None:
     """Deliver the records of one DelayTopic at their own time, until SIGTERM.
 
     Serves /healthz, /readyz, /metrics and /status on http.port of the configuration. Logs JSON lines to
@@ -61,7 +87,7 @@ def main(path: Path, name: str | None) -> None:
     configure_logs()
     stop = StopFlag()
     try:
-        config = read_relay_config(path)
+        config = with_accepted(read_relay_config(path), accept_source, accept_repeats)
         Service(config, member_name(name) if name else None).run(stop)
     except ConfigurationError as error:
         log.critical("misconfigured", reason=str(error))

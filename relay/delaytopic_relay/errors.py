@@ -19,11 +19,15 @@ RelayError
 |   +-- ForeignRecord
 |   +-- ProgressError
 |   +-- UnknownRules       records wait that another version of the relay read by rules of its own
++-- StandsStill            a partition's progress is not of the source as it is: a person has to say how it goes on
++-- SourceReplaced         the source was made anew meanwhile: the relay begins anew, with the topic as it is
 +-- QueueImpossible        nobody's: a fixed delay needs a backlog for a while, and the relay opens one
 +-- BadRequest             the caller's of a page: the request says what is wrong with it, and nothing was done
 """
 
 from __future__ import annotations
+
+from delaytopic_api.relay import ShardReason
 
 
 class RelayError(Exception):
@@ -108,6 +112,18 @@ class ProgressError(CorruptState):
 
 class UnknownRules(CorruptState):
     """Records that wait were read by rules that this version of the relay does not know; the message says which."""
+
+
+class StandsStill(RelayError):
+    """A partition may not go on: `reason` says why in a word, the message what was seen and what to do."""
+
+    def __init__(self, reason: ShardReason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class SourceReplaced(RelayError):
+    """Another topic has the source's name since the relay began: it opens everything anew."""
 
 
 class QueueImpossible(RelayError):

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from delaytopic_relay.core.commands import Command, Outbound, Reject, Schedule, SourceMessage
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.core.recovery import Bounds, Plan
+from delaytopic_relay.core.recovery import Bounds, Plan, SourceTopic
 from delaytopic_relay.delivery.outbound import Departing, Outgoing
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import RelayError, StateInDoubt
@@ -21,10 +21,28 @@ ReadAll = Callable[[Sequence[SourceMessage]], list[Command]]
 
 
 class Batch(NamedTuple):
-    """Commands of one shard in source order; `end` is set when the reader has reached the source's end there."""
+    """Commands of one shard in source order; `end` is set when the reader has reached the source's end there.
+
+    `epoch` is the leader epoch of the last record; -1 where that is not known.
+    """
 
     commands: list[Command]
     end: int | None = None
+    epoch: int = -1
+
+
+class Place(NamedTuple):
+    """A position in a log, and the leader epoch of the last record below it."""
+
+    position: int
+    epoch: int
+
+
+class Seen(NamedTuple):
+    """The source as the cluster has it: which topic that is, and the leader epoch of each log's end where known."""
+
+    topic: SourceTopic
+    epochs: Mapping[int, int]
 
 
 class Committed(NamedTuple):
@@ -81,6 +99,27 @@ class Source(Protocol):
 
     def resume(self, partitions: Iterable[int]) -> None:
         """Read on where these shards were paused."""
+        ...
+
+    def look(self, partitions: Sequence[int]) -> Callable[[], Seen]:
+        """Ask which topic this is, and how far its leader epochs have come; whoever calls the answer waits for it.
+
+        The call raises `KafkaUnavailable`.
+        """
+        ...
+
+    def cut_below(self, places: Mapping[int, Place]) -> Mapping[int, bool]:
+        """Return of each partition whether its log was truncated below this place; without an answer it is left out.
+
+        Raises `KafkaUnavailable`.
+        """
+        ...
+
+    def first_at(self, partition: int, time_ms: int) -> int | None:
+        """Return the first offset whose record has this timestamp or a later one; None without any.
+
+        Raises `KafkaUnavailable`.
+        """
         ...
 
     def bounds(self, partition: int) -> Bounds:

@@ -22,6 +22,8 @@ from delaytopic_relay.backlog.opening import open_backlog
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.signing import signer_of
 from delaytopic_relay.core.packed import AVAILABLE, check_extension
+from delaytopic_relay.core.progress import usual_id
+from delaytopic_relay.core.recovery import Acceptance, SourceTopic
 from delaytopic_relay.core.rules import Declared
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
@@ -29,8 +31,8 @@ from delaytopic_relay.dialects import dialect_by, forms_for, rules_of
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.reading import Reading
-from delaytopic_relay.engine.recovery import Takeover, is_of_group, transactional_id
-from delaytopic_relay.errors import ConfigurationError, QueueImpossible, Unavailable
+from delaytopic_relay.engine.recovery import Origin, Takeover, is_of_group, transactional_id
+from delaytopic_relay.errors import ConfigurationError, QueueImpossible, SourceReplaced, Unavailable
 from delaytopic_relay.kafka import connection_settings
 from delaytopic_relay.kafka.preflight import UNLIMITED_BYTES, Topics, check_topics
 from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
@@ -106,19 +108,27 @@ class Service:
         if topics is None:
             return
         # A fixed delay needs no backlog, as long as nothing waits that was read by other rules.
-        fixed = self._config.schedule.delay is not None
-        try:
-            self._deliver(topics, stop, queue=fixed)
-        except QueueImpossible as error:
-            log.info("a fixed delay with a backlog, until what was read by former rules is done", reason=str(error))
-            self._deliver(topics, stop, queue=False)
+        queue = self._config.schedule.delay is not None
+        while True:
+            try:
+                self._deliver(topics, stop, queue=queue)
+            except QueueImpossible as error:
+                log.info("a fixed delay with a backlog, until what was read by former rules is done", reason=str(error))
+                queue = False
+            except SourceReplaced as error:
+                log.warning("beginning anew", reason=str(error))
+            else:
+                return
 
     def _deliver(self, topics: TopicReader, stop: Stop, *, queue: bool) -> None:
-        backlog = self._await(stop, partial(self._backlog, queue=queue))
+        source = self._await(stop, partial(topics.source_topic, self._config.source.topic))
+        if source is None:
+            return
+        backlog = self._await(stop, partial(self._backlog, source, queue=queue))
         if backlog is None:
             return
         with closing(backlog):
-            loop = self._await(stop, partial(self._loop, topics, backlog))
+            loop = self._await(stop, partial(self._loop, topics, source, backlog))
             if loop is not None:
                 self._work(loop, stop)
 
@@ -142,7 +152,7 @@ class Service:
                 loop.step()
                 self._telemetry.turn(loop)
                 collector.turn(loop.size)
-        except QueueImpossible:
+        except (QueueImpossible, SourceReplaced):
             loop.finish()
             raise
         self._telemetry.draining()
@@ -156,6 +166,12 @@ class Service:
         history = (config.history.topic,) if config.history is not None else ()
         return config.source.topic, config.target.topic, config.dead_letter.topic, *history
 
+    @property
+    def _accepted(self) -> Acceptance:
+        source = self._config.source
+        until = source.accept_repeats
+        return Acceptance(usual_id(source.accepted_topic_id or ""), until.ms if until is not None else 0)
+
     def _topics(self) -> TopicReader:
         reader = TopicReader(self._connection, self._topic_names)
         source, target, dead_letter, *history = map(reader.read_anew, self._topic_names)
@@ -164,9 +180,12 @@ class Service:
             return reader
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
 
-    def _backlog(self, *, queue: bool) -> Backlog:
+    def _backlog(self, source: SourceTopic, *, queue: bool) -> Backlog:
         config, clock, events = self._config, self._clock, self._telemetry
-        return open_backlog(config, self._connection, self._instance, clock, events, self._signer, queue=queue)
+        mark = source.identity.topic
+        return open_backlog(
+            config, self._connection, self._instance, clock, events, self._signer, topic_mark=mark, queue=queue
+        )
 
     def _target(self, topics: TopicReader, backlog: Backlog) -> Target:
         """Transactions carry deliveries with ExactlyOnce, and what is stored in Kafka with either guarantee."""
@@ -177,12 +196,13 @@ class Service:
             return KafkaTarget(settings, topic, owner if exactly_once else None)
         return SplitTarget(KafkaTarget(settings, topic, None), KafkaTarget(settings, topic, owner))
 
-    def _loop(self, topics: TopicReader, backlog: Backlog) -> Loop:
+    def _loop(self, topics: TopicReader, of: SourceTopic, backlog: Backlog) -> Loop:
         config, clock, telemetry = self._config, self._clock, self._telemetry
         pace = Pace(config.precision.ms, config.guarantee is Guarantee.EXACTLY_ONCE)
         ask_ends = partial(topics.ask_ends, config.source.topic)
         ask_group = partial(topics.ask_group, config.group_id, config.source.topic)
-        source = KafkaSource(self._consumer_settings(), self._connection, config.source.topic, ask_ends, ask_group)
+        ask_topic = partial(topics.ask_topic, config.source.topic)
+        source = KafkaSource(self._consumer_settings(), self._connection, of, ask_ends, ask_group, ask_topic)
         target = self._target(topics, backlog)
         facts = topics.read(config.source.topic)
         partitions = facts.partitions if facts is not None else 0
@@ -206,6 +226,8 @@ class Service:
                     telemetry,
                     may_be_fenced,
                     reading,
+                    Origin(of, config.group_id, self._accepted),
+                    clock,
                 ),
                 pace=pace,
                 memory_bytes=config.limits.memory.value,

@@ -44,7 +44,8 @@ class Applications:
                 self._end_later(shard, transaction, action.commits, action.open_ms)
 
     def _end_later(self, shard: int, transaction: SourceTransaction, commits: bool, open_ms: int) -> None:
-        self._kafka.later(open_ms, lambda: self._kafka.source[shard].end(transaction, commit=commits))
+        log = self._kafka.source[shard]
+        self._kafka.later(open_ms, lambda: log.end(transaction, commit=commits))
 
     def _append(self, shard: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
         if self._setup.scheduler:
@@ -53,6 +54,8 @@ class Applications:
             return self._append_marker(shard, recipe, transaction)
         value = None if recipe.cancel else recipe.value
         headers = [*self._absolute(recipe.others), *self._when(recipe)]
+        if self._kafka.changes:
+            headers.insert(0, ("life", b"%d" % len(self._kafka.changes)))
         return self._kafka.source[shard].append(self._kafka.now_ms, b"k", value, headers or None, transaction)
 
     def _append_scheduled(self, shard: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:

@@ -12,6 +12,7 @@ from tests.simulation.applications import Applications
 from tests.simulation.faults import OF_MEMBERS, Crash, Fault, Gate, What
 from tests.simulation.outcome import Outcome, outcome_of
 from tests.simulation.plans.plan import (
+    Accept,
     Action,
     Arm,
     BacklogAway,
@@ -32,6 +33,7 @@ from tests.simulation.plans.plan import (
     SegmentReplaced,
     SetClock,
     Setup,
+    SourceChanged,
     Start,
     StartTwin,
     Stop,
@@ -48,8 +50,10 @@ from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from delaytopic_relay.backlog.redis import partition as shard
 from delaytopic_relay.backlog.redis import parts as redis_parts
 from delaytopic_relay.backlog.store import BacklogStore
+from delaytopic_relay.core.recovery import LONGEST_ACCEPTANCE_MS, NOTHING_ACCEPTED, Acceptance
 from delaytopic_relay.core.rules import Declared
-from delaytopic_relay.errors import BacklogUnavailable, QueueImpossible
+from delaytopic_relay.errors import BacklogUnavailable, QueueImpossible, SourceReplaced
+from delaytopic_relay.ports import Committed
 
 MOST_RELAYS = 5
 FOR_EVER_MS = 1 << 50
@@ -121,6 +125,15 @@ class History:
             case Retain():
                 self.applications.retain()
             case _:
+                self._happens_to_the_source(action)
+
+    def _happens_to_the_source(self, action: Action) -> None:
+        match action:
+            case SourceChanged(what, share):
+                self._change(what, share)
+            case Accept():
+                self._accept()
+            case _:
                 self._happens_to_the_backlog(action)
 
     def _edit(self, rules: RuleSet) -> None:
@@ -157,6 +170,38 @@ class History:
                     segments = crowded[number % len(crowded)]
                     segments[-1] = next(other for other in segments if other != segments[-1])
                     self.kafka.counts["path: segment replaced"] += 1
+
+    def _change(self, what: str, share: float) -> None:
+        """Let the source become another one; or the group's offsets, while no relay is in the group."""
+        kafka = self.kafka
+        kafka.accepted = NOTHING_ACCEPTED
+        if what in ("made anew", "replaced", "mirrored"):
+            number = len(kafka.changes) + 2
+            kafka.make_anew(f"{number}" * 22, f"cluster {number}" if what == "mirrored" else None)
+            if what == "made anew":
+                kafka.committed.clear()  # as brokers do with a group's offsets of a topic that is deleted
+            return
+        if what == "cut":
+            kafka.note_change(share)
+            for shard, log in kafka.source.items():
+                log.cut(kafka.cuts[-1][shard])
+            return
+        for relay in list(self.relays):
+            self.attempt(relay, Relay.finish)
+        if kafka.transactions.unfinished() or not kafka.group.is_empty or self.relays:
+            return  # a tool refuses
+        kafka.note_change()
+        if what == "lost":
+            kafka.committed.clear()
+        else:
+            bare = {shard: Committed(committed.offset, "") for shard, committed in kafka.committed.items()}
+            kafka.committed.update(bare)
+
+    def _accept(self) -> None:
+        """Somebody looks at the source, says that it is the right one, and starts relays that know it."""
+        self.kafka.accepted = Acceptance(self.kafka.topic.topic_id, self.kafka.now_ms + LONGEST_ACCEPTANCE_MS)
+        for relay in list(self.relays):
+            self.attempt(relay, Relay.finish)
 
     def _pick(self, number: int) -> Relay:
         return self.relays[-1 - number % len(self.relays)]
@@ -218,8 +263,12 @@ class History:
 
     def _connect(self, gate: Gate) -> BacklogStore:
         if isinstance(self.server, RedisServer):
-            return redis_store(self.server, self._line(gate, lambda: NoConnection("no answer")))
-        return DistantStore(self.server, self._line(gate, lambda: BacklogUnavailable("no answer")))
+            return redis_store(self.server, self._line(gate, lambda: NoConnection("no answer")), self._mark)
+        return DistantStore(self.server.of_topic(self._mark), self._line(gate, lambda: BacklogUnavailable("no answer")))
+
+    @property
+    def _mark(self) -> str:
+        return self.kafka.topic.identity.topic
 
     def _buckets(self, gate: Gate) -> SimulatedBucketLog:
         return SimulatedBucketLog(self.kafka, gate, self.setup.portion)
@@ -241,6 +290,8 @@ class History:
             self._bury(relay, crash)
         except QueueImpossible:
             self._open_a_backlog(relay)
+        except SourceReplaced:
+            self._begin_anew(relay)
         else:
             if action is Relay.finish:
                 self._bury(relay)
@@ -286,6 +337,13 @@ class History:
             self._bury(relay, crash)
         except QueueImpossible:
             self._open_a_backlog(relay)
+        except SourceReplaced:
+            self._begin_anew(relay)
+
+    def _begin_anew(self, relay: Relay) -> None:
+        """A relay opens everything anew, with the topic as it is: here another process does."""
+        self.kafka.counts["path: began anew"] += 1
+        self.attempt(relay, Relay.finish)
 
     def _happen(self, relay: Relay, fault: Fault) -> None:
         """Let something happen to a process at an effect."""
@@ -311,6 +369,8 @@ class History:
         """No more faults: clocks are right, the backlog is there, what was frozen goes on, nothing is suspended."""
         self._away_until_ms = 0
         self.fill(FOR_EVER_MS if self.setup.stays_full else 0)
+        if self.kafka.changes:
+            self._accept()
         self._coming = [(self.kafka.now_ms, name, suspended) for _, name, suspended in self._coming]
         self._start_in_place()
         for relay in list(self.relays):

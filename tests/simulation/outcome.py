@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tests.simulation.lives import LIFE, Lives
 from tests.simulation.plans.plan import Setup
 from tests.simulation.reading import Verdicts
 from tests.simulation.relays import DEAD, HISTORY
@@ -28,10 +29,7 @@ class Accepted(NamedTuple):
 
     record: SourceRecord
     command: Command
-
-    @property
-    def place(self) -> Place:
-        return (self.record.shard, self.record.place)
+    place: Place
 
     @property
     def key(self) -> DueKey:
@@ -71,6 +69,8 @@ class Outcome:
     """Tombstones in the source, by the schedule that they are for."""
     copies: Sequence[Delivered] = ()
     """Records of the history topic, likewise."""
+    last_lives: Set[int] = frozenset()
+    """The shards of the last lives of the source (see `lives`)."""
 
     def before(self, shard: int, commit: int) -> Progress | None:
         """Return what was committed for a shard before this commit."""
@@ -139,14 +139,22 @@ def _name(command: Command) -> bytes | None:
 def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) -> Outcome:
     """Read the logs."""
     read = Verdicts(kafka, setup).read
-    accepted = [Accepted(record, read(record)) for log in kafka.source.values() for record in log.accepted()]
-    stones = [_delivered(sent) for sent in kafka.stones if sent.transaction is None or sent.transaction.number >= 0]
-    source = {entry.place: entry for entry in accepted if not _is_stone(entry.record) and not _is_end(entry)}
-    seen = [_delivered(sent) for sent in kafka.read_committed()]
+    lives = Lives(kafka)
+    accepted = {
+        (shard, record.place): Accepted(record, read(record), (shard, record.place))
+        for shard, record in lives.records()
+    }
+    stones = [
+        _delivered(sent, lives) for sent in kafka.stones if sent.transaction is None or sent.transaction.number >= 0
+    ]
+    source = {place: entry for place, entry in accepted.items() if not _is_stone(entry.record) and not _is_end(entry)}
+    seen = [_delivered(lives.renamed(sent), lives) for sent in kafka.read_committed()]
     delivered = [each for each in seen if each.sent.record.topic != HISTORY]
     copies = [each for each in seen if each.sent.record.topic == HISTORY]
     counts = {**kafka.counts, "aborted records": _aborted(kafka)}
-    return Outcome(setup, rested, source, delivered, kafka.commits, probes, counts, stones, copies)
+    there = {(shard + LIFE * lives.last[shard], offset) for shard, offset in probes}
+    last_lives = {shard + LIFE * life for shard, life in lives.last.items()}
+    return Outcome(setup, rested, source, delivered, lives.commits(), there, counts, stones, copies, last_lives)
 
 
 def _is_stone(record: SourceRecord) -> bool:
@@ -160,12 +168,13 @@ def _is_end(entry: Accepted) -> bool:
     return ENDED in names or (RESTATED in names and isinstance(entry.command, Cancel))
 
 
-def _delivered(sent: Sent) -> Delivered:
+def _delivered(sent: Sent, lives: Lives) -> Delivered:
     shard, offset, dead = source_of(sent.record.headers)
     assert shard is not None
     assert offset is not None
     assert dead == (sent.record.topic == DEAD)
-    return Delivered(sent, (shard, offset), dead, sent.transaction.number if sent.transaction is not None else None)
+    place = (lives.shard_of(sent, shard), offset)
+    return Delivered(sent, place, dead, sent.transaction.number if sent.transaction is not None else None)
 
 
 def _aborted(kafka: Kafka) -> int:

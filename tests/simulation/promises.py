@@ -26,10 +26,15 @@ Promise = Callable[[Outcome], Complaints]
 
 
 def lost(outcome: Outcome) -> Complaints:
-    """P1: a record is delivered, dead-lettered, withdrawn by a later command, or itself no schedule."""
-    seen = {delivered.place for delivered in outcome.delivered}
+    """P1: a record is delivered, dead-lettered, withdrawn by a later command, or itself no schedule.
+
+    What waited of a former source is lost with it; what is in both logs may have been delivered from either.
+    """
+    seen = {id(outcome.source[delivered.place].record) for delivered in outcome.delivered}
     for accepted in outcome.source.values():
-        if accepted.place not in seen and not isinstance(accepted.command, Cancel | Postpone):
+        if accepted.place[0] not in outcome.last_lives:
+            continue
+        if id(accepted.record) not in seen and not isinstance(accepted.command, Cancel | Postpone):
             if isinstance(accepted.command, Schedule) and outcome.later_commands(accepted):
                 continue
             yield f"lost: {_text(accepted)}"

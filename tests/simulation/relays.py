@@ -15,7 +15,7 @@ from tests.simulation.world.strands import Strand
 from tests.simulation.world.target_client import SimulatedTarget
 from tests.support.relay.background import Background
 
-from delaytopic_api.values import Dialect, Ids, Partitioning
+from delaytopic_api.values import Dialect, Ids, Partitioning, source_mark
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.partition import BucketShard
@@ -35,7 +35,7 @@ from delaytopic_relay.dialects.writing import ReadBy
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.reading import Reading
-from delaytopic_relay.engine.recovery import Takeover
+from delaytopic_relay.engine.recovery import Origin, Takeover
 from delaytopic_relay.errors import QueueImpossible
 from delaytopic_relay.kafka.target import SplitTarget
 from delaytopic_relay.ports import Target
@@ -104,6 +104,7 @@ class Relay:
         self.suspended = suspended
         self.member_name = member_name
         """The name that it was started with; another may have it by now."""
+        self.origin = Origin(kafka.topic, "group", kafka.accepted)
         self.gate = Gate(kafka.counts, lambda fault: happen(self, fault))
         self.clock = SimulatedClock(kafka)
         self.source = SimulatedSource(kafka, self.gate, name, setup.chunk, setup.deaf_ms, member_name)
@@ -141,7 +142,9 @@ class Relay:
                 reading=reading,
                 addressing=addressing,
                 manager=backlog.manager,
-                takeover=Takeover(self.source, self.target, backlog, self.events, lambda owner: True, reading),
+                takeover=Takeover(
+                    self.source, self.target, backlog, self.events, lambda owner: True, reading, self.origin, self.clock
+                ),
                 pace=Pace(setup.precision_ms, setup.transactional),
                 memory_bytes=setup.memory_bytes,
                 clock=self.clock,
@@ -155,7 +158,8 @@ class Relay:
         if store is None:
             return FixedBacklog(HORIZON_MS)
         if isinstance(store, SimulatedBucketLog):
-            rules = RULES._replace(key=self.signer.key_id)
+            mark = source_mark(SOURCE, self.origin.topic.identity.topic)
+            rules = RULES._replace(key=self.signer.key_id, source_id=mark)
             return BucketBacklog(store, NAMES, rules, self.clock, self.events, lambda _: EmptyReader(), self.signer)
         early = self.setup.early
         writing = Writing(self.signer, Background(early) if early is not None else None, early_bytes=1)

@@ -16,8 +16,9 @@ from delaytopic_api.errors import InvalidText
 from delaytopic_api.relay.connection import FilePath, KafkaClient, RedisClient
 from delaytopic_api.values.choices import BackendType, Dialect, Guarantee, Ids, Partitioning, PendingAccess, Suspend
 from delaytopic_api.values.duration import Duration, between
-from delaytopic_api.values.names import Matching, Namespace, ObjectName, Sha256, TopicGlob, TopicName
+from delaytopic_api.values.names import Matching, Namespace, ObjectName, Sha256, TopicGlob, TopicId, TopicName
 from delaytopic_api.values.quantity import Quantity
+from delaytopic_api.values.whole_minute import WholeMinute
 
 GroupId = Annotated[str, Field(min_length=1, max_length=255)]
 BackendId = Annotated[
@@ -37,6 +38,12 @@ class RelaySource(Model):
 
     topic: TopicName
     """The source topic."""
+    accepted_topic_id: TopicId | None = None
+    """The id of the topic that has this name, if somebody has looked at it and said that it is the right one: where
+    the group's offsets are of another one, relays begin at its first record. Absent: such partitions stand still."""
+    accept_repeats: WholeMinute | None = None
+    """The time until which partitions whose offsets are gone begin again although records will be delivered twice, such
+    as 2026-11-26T22:00:00Z, within a day. Absent: such partitions stand still."""
 
 
 class RelayTarget(Model):

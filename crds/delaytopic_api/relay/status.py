@@ -55,6 +55,21 @@ class ShardState(StrEnum):
     FAILED = "Failed"
 
 
+class ShardReason(StrEnum):
+    """The reason why a source partition stands still, or has lost something."""
+
+    TOPIC_CHANGED = "TopicChanged"
+    """The committed offsets are of another topic of this name."""
+    CLUSTER_CHANGED = "ClusterChanged"
+    """The committed offsets are of another cluster."""
+    LOG_TRUNCATED = "LogTruncated"
+    """The source ends, or was cut, below what was taken in."""
+    OFFSETS_LOST = "OffsetsLost"
+    """The backlog shows a former life of which no offset, or no metadata, is committed."""
+    RETENTION_PASSED = "RetentionPassed"
+    """The source's retention has deleted what was to be read; the partition goes on without it."""
+
+
 class _Status(Model):
     # A reader may be older than the relay.
     model_config = ConfigDict(extra="ignore")
@@ -158,6 +173,10 @@ class ShardStatus(_Status):
     """Rules of before an edit by which records wait, the oldest first; each record keeps those that it was read by."""
     rules_wait: str | None = None
     """The reason why the latest edit is not in force yet; null if it is."""
+    reason: str | None = None
+    """The reason why it stands still or has lost something, in a word of `ShardReason`; null without one."""
+    missing_offsets: Int64 = 0
+    """Source offsets that were to be read, and that the source's retention had deleted when this relay took over."""
     message: str | None = None
     """The reason why it is paused, failed or replaying."""
 

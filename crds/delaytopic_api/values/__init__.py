@@ -9,6 +9,7 @@ from delaytopic_api.values.bucket_topics import (
     bucket_names,
     bucket_topics,
     ids_name,
+    same_name,
     source_mark,
     unified,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "ids_name",
     "is_reserved",
     "parse_redis_url",
+    "same_name",
     "source_mark",
     "topic_matcher",
     "unified",

@@ -53,9 +53,19 @@ def unified(topic: str) -> str:
     return topic.replace(".", "_")
 
 
-def source_mark(source: str) -> int:
-    """Return the mark of a source topic: 64 bits, the same in every version."""
-    return int.from_bytes(blake2b(source.encode(), digest_size=8).digest(), "big")
+def source_mark(source: str, topic_mark: str = "") -> int:
+    """Return the mark of a source topic: 64 bits, the same in every version.
+
+    Its upper half is that of the name. `topic_mark` is that of the topic's id, so that a topic which was made anew
+    under this name has another lower half; "" where brokers tell no id.
+    """
+    halves = (blake2b(text.encode(), digest_size=4).digest() for text in (source, topic_mark))
+    return int.from_bytes(b"".join(halves), "big")
+
+
+def same_name(one: int, other: int) -> bool:
+    """Tell whether the marks of two source topics are of the same name."""
+    return one >> 32 == other >> 32
 
 
 def bucket_topics(

@@ -118,6 +118,9 @@ SecretName = Annotated[
 SecretKey = Annotated[
     str, Matching("[-._a-zA-Z0-9]+", 253, "a key of a Secret; use letters, digits, dots, underscores and hyphens")
 ]
+TopicId = Annotated[
+    str, Matching("[a-zA-Z0-9_+/-]{22}", 22, "a topic id; kafka-topics --describe prints it: 22 characters of base64")
+]
 PartitionCount = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 ReplicationFactor = Annotated[int, Field(strict=True, ge=1, le=32_767)]
 ReplicaCount = Annotated[int, Field(strict=True, ge=0, le=1_000)]

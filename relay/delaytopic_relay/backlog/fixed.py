@@ -14,14 +14,14 @@ from types import MappingProxyType
 from typing import Any
 
 from delaytopic_api.relay import BucketStatus
-from delaytopic_relay.backlog.protocol import EmptyReader, PendingReader, Shard
+from delaytopic_relay.backlog.protocol import EmptyReader, Forgotten, PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Outbound, Reject, Schedule
 from delaytopic_relay.core.ids import IdState
 from delaytopic_relay.core.packed import Packed
 from delaytopic_relay.core.partition import MOST_LOOKED_AT, Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress, fresh_progress
-from delaytopic_relay.core.recovery import Bounds, Plan
+from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan
 from delaytopic_relay.core.rules import Generation
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import QueueImpossible
@@ -43,6 +43,7 @@ class FixedShard:
         self.cursor = progress.cursor
         self.committed_offset = progress.offset
         self.replay_until = progress.position
+        self.identity = progress.identity
         self._taken = progress
         self._horizon_ms = horizon_ms
         self._queue: deque[Schedule | Reject] = deque()
@@ -138,7 +139,9 @@ class FixedShard:
         """Return what to commit once all that was handed out is sent."""
         offset = self._queue[0].offset if self._queue else self.position
         position = max(offset, self.replay_until)
-        return self._taken._replace(offset=offset, position=position, cursor=self.cursor, owner=owner)
+        return self._taken._replace(
+            offset=offset, position=position, cursor=self.cursor, owner=owner, identity=self.identity
+        )
 
     def wake_ms(self) -> int | None:
         """Return when the first record is due; None for an empty queue."""
@@ -231,6 +234,14 @@ class FixedBacklog:
         was = committed or fresh_progress(bounds.low)
         start = min(max(was.offset, was.floor, bounds.low), bounds.end)
         return Plan(was._replace(offset=start, position=min(max(was.position, start), bounds.end), owner=owner))
+
+    def former_life(self, partition: int, *, offset_reset: bool) -> FormerLife | None:
+        """Nothing was stored."""
+        return None
+
+    def forget(self, partition: int, marks: Collection[str], committed: Progress | None) -> Forgotten:
+        """Nothing was stored."""
+        return Forgotten()
 
     def prepare(self, partitions: Sequence[int]) -> None:
         """Nothing was stored."""

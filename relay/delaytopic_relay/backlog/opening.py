@@ -32,21 +32,22 @@ def open_backlog(
     events: LoopEvents,
     signer: SegmentSigner,
     *,
+    topic_mark: str,
     queue: bool,
 ) -> Backlog:
     """Open the backlog; raises `Unavailable` for what may come right by itself, and `ConfigurationError`.
 
-    A `queue` stores nothing: all records wait equally long.
+    What it stores is of the source topic with this mark. A `queue` stores nothing: all records wait equally long.
     """
     if queue:
         return FixedBacklog(config.limits.horizon.ms)
     if config.backend.type is BackendType.KAFKA_BUCKETS:
-        return open_buckets(config, connection, relay, clock, events, signer)
-    return _open_redis(config, relay, clock, events, signer)
+        return open_buckets(config, connection, relay, clock, events, signer, topic_mark)
+    return _open_redis(config, relay, clock, events, signer, topic_mark)
 
 
 def _open_redis(
-    config: RelayConfig, relay: str, clock: Clock, events: LoopEvents, signer: SegmentSigner
+    config: RelayConfig, relay: str, clock: Clock, events: LoopEvents, signer: SegmentSigner, topic_mark: str
 ) -> RedisBacklog:
     settings, backend_id = config.backend.redis, config.backend.id
     assert settings is not None
@@ -55,10 +56,10 @@ def _open_redis(
         log.warning("redis setting", advice=warning)
 
     def open_reader() -> RedisPendingReader:
-        return RedisPendingReader(connect_redis(settings), backend_id, signer)
+        return RedisPendingReader(connect_redis(settings), backend_id, signer, topic_mark)
 
     return RedisBacklog(
-        RedisBacklogStore(connection, backend_id),
+        RedisBacklogStore(connection, backend_id, topic_mark),
         relay,
         config.limits.horizon.ms,
         clock,

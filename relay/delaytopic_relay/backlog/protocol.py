@@ -14,8 +14,8 @@ from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Command, DueKey, Outbound, Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.core.partition import Share, Stored, Wanted
-from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.core.recovery import Bounds, Plan
+from delaytopic_relay.core.progress import Identity, Progress
+from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan
 from delaytopic_relay.core.rules import Generation
 from delaytopic_relay.delivery.outbound import Outgoing
 
@@ -25,6 +25,8 @@ class Shard(Protocol):
 
     committed_offset: int
     """L of the last commit."""
+    identity: Identity
+    """The source that it is of, and the leader epoch of what was taken in last."""
 
     @property
     def partition(self) -> int:
@@ -293,6 +295,15 @@ class EmptyReader:
         """Do nothing."""
 
 
+class Forgotten(NamedTuple):
+    """The pending records that a former topic had in a backlog, about, and what is to be written so that nothing of
+    them is left, in the transaction that commits the new beginning.
+    """
+
+    records: int = 0
+    writes: Sequence[Outgoing] = ()
+
+
 class Backlog(Protocol):
     """The place where the schedules of one relay wait that are due beyond the horizon."""
 
@@ -319,6 +330,16 @@ class Backlog(Protocol):
         self, partition: int, committed: Progress | None, bounds: Bounds, owner: str, *, offset_reset: bool
     ) -> Plan:
         """Return where a shard starts that came to this relay. Raises `Unavailable` and `CorruptState`."""
+        ...
+
+    def former_life(self, partition: int, *, offset_reset: bool) -> FormerLife | None:
+        """Return what shows that the shard had a former life, although nothing is committed, or with `offset_reset` a
+        bare offset; None where nothing does. Raises `Unavailable`.
+        """
+        ...
+
+    def forget(self, partition: int, marks: Collection[str], committed: Progress | None) -> Forgotten:
+        """Forget all that a shard has of the source topics with these marks. Raises `Unavailable`."""
         ...
 
     def prepare(self, partitions: Sequence[int]) -> None:

@@ -145,6 +145,23 @@ class BacklogStore(Protocol):
         """Return how much memory the backlog has left for all who share it; None where that is not known."""
         ...
 
+    @property
+    def topic_mark(self) -> str:
+        """The mark of the source's topic id; "" where that is not known."""
+        ...
+
+    def topic(self, shard: int) -> str | None:
+        """Return the mark of the topic that the shard's backlog was last claimed for; None where nobody has."""
+        ...
+
+    def note_topic(self, shard: int) -> None:
+        """Note that the shard's backlog is of this store's topic."""
+        ...
+
+    def forget_topic(self, shard: int, topic_mark: str) -> int:
+        """Forget all that the shard has of the topic with this mark; answers how many records that were, about."""
+        ...
+
     def close(self) -> None:
         """Give back connections."""
         ...

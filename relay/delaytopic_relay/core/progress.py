@@ -9,7 +9,9 @@ Two more things make this true of records for ever: the rules by which they were
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from hashlib import sha256
+from typing import NamedTuple, Self
 
 from delaytopic_relay.core.bucket_state import BucketsState, decode_buckets, encode_buckets, number_of
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
@@ -24,6 +26,11 @@ MARK_CHARACTERS = 8
 """Of the ids of cluster and topic: 48 bits, that two of them do not happen to have in common."""
 
 
+_KAFKA_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_NO_ID = "A" * 22
+"""What brokers say of a topic without an id."""
+
+
 class Identity(NamedTuple):
     """The cluster and the topic that offsets are of, by the first characters of their ids, and the leader epoch of the
     last record below the position; "" and -1 where that is not known.
@@ -33,8 +40,29 @@ class Identity(NamedTuple):
     topic: str = ""
     epoch: int = -1
 
+    @classmethod
+    def of(cls, cluster_id: str, topic_id: str) -> Self:
+        """Return the identity of a topic of which nothing was read yet."""
+        return cls(mark_of(cluster_id), mark_of(topic_id))
+
 
 UNKNOWN = Identity()
+
+
+def usual_id(kafka_id: str) -> str:
+    """Return an id of Kafka's as its own tools print it: the client library writes two of the characters otherwise."""
+    return kafka_id.replace("+", "-").replace("/", "_") if kafka_id != _NO_ID else ""
+
+
+def mark_of(kafka_id: str) -> str:
+    """Return the mark of an id of Kafka's; "" for none.
+
+    What is no such id, as other brokers name their clusters, is told apart by its digest: these ids may begin alike.
+    """
+    if not kafka_id:
+        return ""
+    known = _KAFKA_ID.fullmatch(kafka_id) is not None
+    return (kafka_id if known else sha256(kafka_id.encode()).hexdigest())[:MARK_CHARACTERS]
 
 
 class Progress(NamedTuple):

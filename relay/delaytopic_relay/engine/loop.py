@@ -24,7 +24,15 @@ from delaytopic_relay.engine.pacing import LARGEST_FAR_BYTES, Pace, TickState, c
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover
 from delaytopic_relay.engine.sent import SentBatches
-from delaytopic_relay.errors import BucketLost, CommitUnknown, Fenced, StateInDoubt, TransactionAborted, Unavailable
+from delaytopic_relay.errors import (
+    BucketLost,
+    CommitUnknown,
+    Fenced,
+    StandsStill,
+    StateInDoubt,
+    TransactionAborted,
+    Unavailable,
+)
 from delaytopic_relay.ports import Batch, Clock, LoopEvents, Source, Target
 
 
@@ -76,6 +84,10 @@ class LoopSnapshot:
     """Shards whose backlog was on another backend, and is not yet read again."""
     rules_wait: Mapping[int, str] = field(default_factory=dict)
     """Shards in which the relay's own rules are not in force yet, and why."""
+    still: Mapping[int, StandsStill] = field(default_factory=dict)
+    """Shards that stand still until a person says how they go on, and why."""
+    missing: Mapping[int, int] = field(default_factory=dict)
+    """Shards that were to read what the source no longer has, and how many offsets that were."""
 
 
 class Loop:
@@ -181,6 +193,8 @@ class Loop:
             dict(self._manager.unreadable),
             frozenset(self._moving),
             dict(self._rules_wait),
+            dict(self._takeover.still),
+            dict(self._takeover.missing),
         )
 
     def finish(self) -> None:
@@ -193,7 +207,7 @@ class Loop:
     def step(self) -> None:
         """One turn: whatever arrives, whatever is due, and the commit when its time has come.
 
-        Raises `QueueImpossible`.
+        Raises `QueueImpossible` and `SourceReplaced`.
         """
         try:
             batches = self._poll()
@@ -260,7 +274,7 @@ class Loop:
     # -- owning
 
     def _recover_assigned(self) -> None:
-        """Recover the shards that wait for it. Raises `QueueImpossible`."""
+        """Recover the shards that wait for it. Raises `QueueImpossible` and `SourceReplaced`."""
         if not self.waiting or self._clock.monotonic_ms() < self._retry_at_ms:
             return
         if self._open or self._moved:
@@ -292,6 +306,7 @@ class Loop:
         if partition in self._scouting:
             self._scout(partition, shard, commands, end)
             return
+        self._note_epoch(partition, shard, batch)
         if self._suspension.ingest:
             commands = [command for command in commands if command.offset < shard.replay_until]
             end = min(end, shard.replay_until) if end is not None else None
@@ -301,6 +316,20 @@ class Loop:
         if end is not None and partition not in self._deferred and end > shard.position:
             shard.reached_end(end)
             self._note_moved()
+
+    def _note_epoch(self, partition: int, shard: Shard, batch: Batch) -> None:
+        """Note the leader epoch of what is read, which never goes back in one log.
+
+        Raises `TransactionAborted` where it does: what is committed is judged again.
+        """
+        known = shard.identity.epoch
+        if batch.epoch > known:
+            shard.identity = shard.identity._replace(epoch=batch.epoch)
+        elif 0 <= batch.epoch < known and batch.commands and batch.commands[0].offset >= shard.replay_until:
+            raise TransactionAborted(
+                f"records of leader epoch {batch.epoch} follow those of {known} in partition {partition}: it is "
+                "another log than was read before"
+            )
 
     def _scout(self, partition: int, shard: Shard, commands: Sequence[Command], end: int | None) -> None:
         """Note what relays have written into the source; what lies in front of it is read with that in mind."""

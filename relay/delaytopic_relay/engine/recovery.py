@@ -1,25 +1,45 @@
 """Carries out the recovery of shards that came to this relay, in the order that keeps it exact.
 
-First ownership (the caller has it), then: fence the last owner, read what is committed, commit the
-offset to start from under our own name, claim the backlog, begin our own rules where the source ends if they are
-others than those in force, and only then read.
+First ownership (the caller has it), then: look which topic the source is, fence the last owner, read what is
+committed, judge whether that is of this topic, commit the offset to start from under our own name, claim the backlog,
+begin our own rules where the source ends if they are others than those in force, and only then read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.protocol import Backlog, Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
-from delaytopic_relay.core.progress import Progress, decode_progress
-from delaytopic_relay.core.recovery import Plan
+from delaytopic_relay.core.progress import Identity, Progress, decode_progress
+from delaytopic_relay.core.recovery import (
+    NOTHING_ACCEPTED,
+    Acceptance,
+    Begin,
+    Bounds,
+    FormerLife,
+    Found,
+    Plan,
+    SourceTopic,
+    is_foreign,
+    judge,
+    oldest_needed_ms,
+)
 from delaytopic_relay.core.rules import Generation, succeed
+from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.engine.reading import Reading
-from delaytopic_relay.errors import BacklogMoved, CorruptState, Unavailable
-from delaytopic_relay.ports import Committed, LoopEvents, Source, Target
+from delaytopic_relay.errors import (
+    BacklogMoved,
+    CorruptState,
+    KafkaUnavailable,
+    SourceReplaced,
+    StandsStill,
+    Unavailable,
+)
+from delaytopic_relay.ports import Clock, Committed, LoopEvents, Place, Seen, Source, Target
 
 _INSTANCE = re.compile(r"[^/]{1,255}-[0-9]{1,10}-[0-9a-f]{8}")
 """Host, process and a random part, as `Service` names a relay."""
@@ -47,6 +67,14 @@ class Recovered(NamedTuple):
     """The offset up to which the source is looked through before it is read; None where it need not be."""
 
 
+class Origin(NamedTuple):
+    """The source topic that a relay was opened with, its group, and what a person has said about it."""
+
+    topic: SourceTopic
+    group: str = ""
+    accepted: Acceptance = NOTHING_ACCEPTED
+
+
 class Takeover:
     """Recovers shards."""
 
@@ -58,8 +86,18 @@ class Takeover:
         events: LoopEvents,
         may_be_fenced: Callable[[str], bool],
         reading: Reading,
+        origin: Origin,
+        clock: Clock,
     ) -> None:
         """`may_be_fenced` tells the `transactional.id`s of the own group from others."""
+        self._origin = origin
+        self._clock = clock
+        self.still: dict[int, StandsStill] = {}
+        """The partitions that stand still until a person says how they go on, and why."""
+        self.missing: dict[int, int] = {}
+        """Source offsets that were to be read, and were gone when a partition was recovered."""
+        self._lost: dict[int, int] = {}
+        """The pending records that were lost with a former topic, of partitions that are not recovered yet."""
         self._source = source
         self._target = target
         self._backlog = backlog
@@ -73,13 +111,20 @@ class Takeover:
     def recover(self, partitions: Iterable[int]) -> dict[int, Recovered]:
         """Recover what can be recovered now; the others are left out, and the journal says why.
 
-        Raises `StateInDoubt`, and `QueueImpossible` where a fixed delay needs a backlog.
+        Raises `StateInDoubt`, `SourceReplaced`, and `QueueImpossible` where a fixed delay needs a backlog.
         """
         wanted = sorted(partitions)
+        for partition in wanted:
+            self.still.pop(partition, None)
+            self.missing.pop(partition, None)
         try:
-            self._fence_last_owners(wanted)
-            plans = self._plans(wanted, self._source.committed(wanted))
-            self._commit({partition: plan.progress for partition, plan in plans.items()})
+            look = self._source.look(wanted)
+            last = self._source.last_committed(wanted)
+            seen = look()
+            self._check_it_is_the_same(seen.topic)
+            self._fence_last_owners(last, seen.topic)
+            plans, writes = self._plans(wanted, self._source.committed(wanted), seen)
+            self._commit({partition: plan.progress for partition, plan in plans.items()}, writes)
             self._backlog.prepare([*plans])
         except Unavailable as error:
             self._events.unavailable(error)
@@ -100,6 +145,9 @@ class Takeover:
                 self._events.stuck(partition, error)
             else:
                 shard.scouts = scout_until is not None
+                self._lost.pop(partition, None)
+                if plan.missing_offsets:
+                    self.missing[partition] = plan.missing_offsets
                 recovered[partition] = Recovered(shard, plan, scout_until)
         return recovered
 
@@ -144,19 +192,33 @@ class Takeover:
         """Forget what was done for partitions that leave: until they come back, a fenced owner may begin anew."""
         for partition in partitions:
             self._fenced.pop(partition, None)
+            self.still.pop(partition, None)
+            self.missing.pop(partition, None)
 
-    def _fence_last_owners(self, partitions: list[int]) -> None:
-        """Fence the owners that the metadata names, if they are of the own group.
+    def _check_it_is_the_same(self, topic: SourceTopic) -> None:
+        """Raise `SourceReplaced` if the source is another topic than the backlog was opened for."""
+        if not topic.same_as(self._origin.topic):
+            raise SourceReplaced(
+                f"{topic.name} was made anew: its topic id is {topic.topic_id}, and was "
+                f"{self._origin.topic.topic_id} when this relay began"
+            )
+
+    def _fence_last_owners(self, last: Mapping[int, Committed], topic: SourceTopic) -> None:
+        """Fence the owners that the metadata names, if they are of the own group, and it is of this topic or accepted.
 
         Whoever may commit in the group can write any name there. One that is none of ours is skipped: the group's
         generation keeps a former owner from committing anyway, and what it left open ends with its transaction timeout.
         """
         fenced: set[str] = set()
-        for partition, committed in self._source.last_committed(partitions).items():
+        accepted = self._origin.accepted.topic_id
+        for partition, committed in last.items():
             try:
-                owner = decode_progress(*committed).owner
+                progress = decode_progress(*committed)
             except CorruptState:
                 continue
+            if is_foreign(progress, topic) and accepted != topic.topic_id:
+                continue
+            owner = progress.owner
             if not owner or owner == self._target.owner or self._fenced.get(partition) == owner:
                 continue
             if self._may_be_fenced(owner):
@@ -169,20 +231,95 @@ class Takeover:
                 where = f"the metadata of the committed offset of partition {partition}"
                 self._events.foreign(partition, f"{where} names {owner[:80]!r}, which is no relay of this group")
 
-    def _plans(self, partitions: list[int], committed: Mapping[int, Committed]) -> dict[int, Plan]:
+    def _plans(
+        self, partitions: list[int], committed: Mapping[int, Committed], seen: Seen
+    ) -> tuple[dict[int, Plan], list[Outgoing]]:
+        """Return the plans, and what is to be written in the transaction that commits them."""
         plans: dict[int, Plan] = {}
+        writes: list[Outgoing] = []
+        cut = self._cut(partitions, committed, seen)
         for partition in partitions:
             try:
-                plans[partition] = self._plan(partition, committed.get(partition))
+                plans[partition] = self._plan(partition, committed.get(partition), seen, cut, writes)
+            except StandsStill as error:
+                self.still[partition] = error
+                self._events.stuck(partition, error)
             except (Unavailable, CorruptState) as error:
                 self._events.stuck(partition, error)
-        return plans
+        return plans, writes
 
-    def _plan(self, partition: int, committed: Committed | None) -> Plan:
+    def _plan(
+        self, partition: int, committed: Committed | None, seen: Seen, cut: Mapping[int, bool], writes: list[Outgoing]
+    ) -> Plan:
         progress = decode_progress(*committed) if committed is not None else None
+        if partition not in cut:
+            raise KafkaUnavailable(
+                f"partition {partition}: its leader epoch could not be compared with the committed one"
+            )
         bounds = self._source.bounds(partition)
         offset_reset = committed is not None and not committed.metadata
+        former = self._former_life(partition, progress, offset_reset=offset_reset)
+        found = Found(partition, self._origin.group, progress, offset_reset, bounds.end, cut[partition], former)
+        begin = judge(found, seen.topic, self._origin.accepted, self._clock.now_ms())
+        if begin is Begin.ANEW:
+            marks = former.marks if former is not None else ()
+            self._forget_former(partition, progress, marks, writes)
+            progress = None
+        offset_reset = offset_reset and begin is not Begin.WITH_REPEATS
         plan = self._backlog.plan(partition, progress, bounds, self._target.owner, offset_reset=offset_reset)
+        plan = self._of_this_topic(partition, plan, seen.topic)
+        return self._with_missing(partition, self._with_rules(plan), bounds)
+
+    def _cut(self, partitions: Sequence[int], committed: Mapping[int, Committed], seen: Seen) -> Mapping[int, bool]:
+        """Return of each partition whether its log was truncated below P, and grew again; without an answer it is left
+        out.
+
+        Only a log that ends with another epoch than P's can have been.
+        """
+        doubtful: dict[int, Place] = {}
+        for partition, each in committed.items():
+            with suppress(CorruptState):
+                progress = decode_progress(*each)
+                place = Place(progress.position, progress.identity.epoch)
+                known = place.epoch < 0 or seen.epochs.get(partition) == place.epoch
+                if not known and not is_foreign(progress, seen.topic):
+                    doubtful[partition] = place
+        found = self._source.cut_below(doubtful) if doubtful else {}
+        return {each: found.get(each, False) for each in partitions if each not in doubtful or each in found}
+
+    def _former_life(self, partition: int, progress: Progress | None, *, offset_reset: bool) -> FormerLife | None:
+        if progress is not None and not offset_reset:
+            return None
+        return self._backlog.former_life(partition, offset_reset=offset_reset)
+
+    def _forget_former(
+        self, partition: int, progress: Progress | None, marks: Collection[str], writes: list[Outgoing]
+    ) -> None:
+        """Have the backlog forget the former topic, and note what is lost with it: what only memory held, too."""
+        committed = [progress.identity.topic] if progress is not None else []
+        known = {*marks, *committed, self._origin.topic.identity.topic}
+        forgotten = self._backlog.forget(partition, known, progress)
+        in_memory = max(0, progress.position - progress.offset) if progress is not None else 0
+        lost = forgotten.records + in_memory
+        self._lost[partition] = max(self._lost.get(partition, 0), lost)
+        writes += forgotten.writes
+
+    def _of_this_topic(self, partition: int, plan: Plan, topic: SourceTopic) -> Plan:
+        """Return a plan that names the topic, as far as it is known."""
+        was, now = plan.progress.identity, topic.identity
+        identity = Identity(now.cluster or was.cluster, now.topic or was.topic, was.epoch)
+        progress = plan.progress._replace(identity=identity)
+        return plan._replace(progress=progress, lost_records=self._lost.get(partition))
+
+    def _with_missing(self, partition: int, plan: Plan, bounds: Bounds) -> Plan:
+        """Return a plan that counts what an empty backlog lacks, unless all of that was done: it is too old to wait."""
+        if not plan.doubtful_offsets:
+            return plan
+        needed = self._source.first_at(partition, oldest_needed_ms(plan.progress))
+        missing = plan.missing_offsets + (plan.doubtful_offsets if needed is not None and needed <= bounds.low else 0)
+        return plan._replace(missing_offsets=missing, doubtful_offsets=0)
+
+    def _with_rules(self, plan: Plan) -> Plan:
         self._reading.check(plan.progress.generations)
         if plan.progress.generations:
             return plan
@@ -213,11 +350,15 @@ class Takeover:
         for partition, new in begun.items():
             opened[partition][0].follow(new.generations, new.floor)
 
-    def _commit(self, progress: Mapping[int, Progress]) -> None:
+    def _commit(self, progress: Mapping[int, Progress], writes: Sequence[Outgoing] = ()) -> None:
+        """Commit, in one transaction with what a backlog in Kafka writes."""
         if not progress:
             return
         if self._target.owner:
             self._target.begin()
+            if writes:
+                self._target.store(writes)
+                self._target.flush()
             self._target.commit(progress, self._source.group_metadata())
         else:
             self._source.commit(progress)

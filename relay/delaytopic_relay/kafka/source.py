@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, cast
 
@@ -19,11 +19,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.commands import MAX_HEADERS, Command, SourceMessage
 from delaytopic_relay.core.membership import Heard, Step, Unowned, next_step
-from delaytopic_relay.core.progress import Progress, encode_metadata
-from delaytopic_relay.core.recovery import Bounds
+from delaytopic_relay.core.progress import Progress, encode_metadata, usual_id
+from delaytopic_relay.core.recovery import Bounds, SourceTopic
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
-from delaytopic_relay.ports import Assignment, Batch, Committed, GroupMetadata, ReadAll
+from delaytopic_relay.ports import Assignment, Batch, Committed, GroupMetadata, Place, ReadAll, Seen
 
 GATHER_S = 0.002
 """The wait for company once a first record is there: one pass for many costs less than many passes."""
@@ -42,32 +42,61 @@ ENDS_AGAIN_S = 5.0
 GROUP_AGAIN_S = 1.0
 """Between two looks at a group that is not at rest, or leaves partitions without an owner."""
 
+TOPIC_AGAIN_S = 5.0
+"""Between two looks at which topic has the source's name."""
+ONLY_READS: Settings = {
+    "isolation.level": "read_uncommitted",
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": 10,
+    "fetch.message.max.bytes": 1_024,
+}
+"""Of a consumer that never joins the group, and reads a record of each partition."""
+
 Group = Sequence[SourceMessage]
 AskEnds = Callable[[Collection[int]], Mapping[int, "Future[ListOffsetsResultInfo]"]]
 """Asks the brokers for the ends of partitions of the source, and does not wait."""
 AskGroup = Callable[[], "tuple[Future[ConsumerGroupDescription], Future[TopicDescription]]"]
 """Asks the brokers for the group and the source, and does not wait."""
 
+AskTopic = Callable[[], "Future[TopicDescription]"]
+"""Asks the brokers which topic has the source's name, and does not wait."""
+
 log = structlog.get_logger()
 
 
 class _Taken(NamedTuple):
-    """The take of one poll: by shard its commands, the offset behind them and the source's end; and what was heard."""
+    """The take of one poll: by shard its commands, the offset behind them, the source's end and the last leader epoch;
+    and what was heard.
+    """
 
     commands: dict[int, list[Command]]
     next: dict[int, int]
     ends: dict[int, int]
     heard: dict[Heard, str]
+    epochs: dict[int, int]
 
 
 class KafkaSource:
     """Implements `Source` over one consumer, and another that only asks."""
 
     def __init__(
-        self, settings: Settings, connection: Settings, topic: str, ask_ends: AskEnds, ask_group: AskGroup
+        self,
+        settings: Settings,
+        connection: Settings,
+        topic: SourceTopic,
+        ask_ends: AskEnds,
+        ask_group: AskGroup,
+        ask_topic: AskTopic,
     ) -> None:
         """`settings` are those of the group's member, `connection` those of any client."""
-        self._topic = topic
+        self._topic = topic.name
+        self._connection = connection
+        self._source_topic = topic
+        self._ask_ends = ask_ends
+        self._ask_topic = ask_topic
+        self._watch = _Watch(topic, ask_topic)
         self._paused_ends = _PausedEnds(ask_ends)
         self._cover = _Cover(ask_group)
         self._group = str(settings["group.id"])
@@ -125,7 +154,9 @@ class KafkaSource:
         """
         if self._cover.lacks_owners(time.monotonic()):
             self._leave_and_join()
-        taken, count = _Taken({}, {}, {}, {}), 0
+        if self._watch.sees_another(time.monotonic()):
+            raise TransactionAborted(f"the topic {self._topic} is another one than before: it was made anew")
+        taken, count = _Taken({}, {}, {}, {}, {}), 0
         if timeout_ms > 0:
             first = self._consumer.poll(timeout_ms / 1000)
             if first is None:
@@ -159,6 +190,7 @@ class KafkaSource:
                 group.append(message)
         for shard, group in groups.items():
             taken.next[shard] = (group[-1].offset() or 0) + 1
+            taken.epochs[shard] = _epoch_of(group[-1])
             taken.commands.setdefault(shard, []).extend(read(cast(Group, group)))
 
     def _batches_of(self, taken: _Taken) -> dict[int, Batch]:
@@ -174,7 +206,10 @@ class KafkaSource:
         self._next.update(taken.ends)
         self._next.update(taken.next)
         shards = taken.commands.keys() | taken.ends.keys()
-        return {shard: Batch(taken.commands.get(shard, []), taken.ends.get(shard)) for shard in shards}
+        return {
+            shard: Batch(taken.commands.get(shard, []), taken.ends.get(shard), taken.epochs.get(shard, -1))
+            for shard in shards
+        }
 
     def _note(self, message: Message, ends: dict[int, int], heard: dict[Heard, str]) -> None:
         error = message.error()
@@ -238,6 +273,59 @@ class KafkaSource:
             action()
         except KafkaException as error:
             raise KafkaUnavailable(f"{self._topic}: {error.args[0].str()}") from error
+
+    def look(self, shards: Sequence[int]) -> Callable[[], Seen]:
+        """Ask the brokers for the topic's id and the ends of its logs, side by side."""
+        topic, ends = self._ask_topic(), self._ask_ends(shards)
+
+        def seen() -> Seen:
+            try:
+                topic_id = usual_id(str(topic.result(REQUEST_TIMEOUT_S).topic_id))
+            except (KafkaException, TimeoutError) as error:
+                raise KafkaUnavailable(f"the id of the topic {self._topic} is not known: {error}") from error
+            wait([*ends.values()], REQUEST_TIMEOUT_S)
+            told = {shard: each for shard, each in ends.items() if each.done() and each.exception() is None}
+            epochs = {shard: each.result().leader_epoch for shard, each in told.items()}
+            known = {shard: epoch for shard, epoch in epochs.items() if epoch is not None and epoch >= 0}
+            return Seen(self._source_topic._replace(topic_id=topic_id), known)
+
+        return seen
+
+    def cut_below(self, places: Mapping[int, Place]) -> dict[int, bool]:
+        """Read the last record below each place, by a client that knows nothing of the partitions yet.
+
+        Such a client validates where it begins (KIP-320): it goes back to where the log was cut. One that knows the
+        leaders does not; then the record tells, if there is one at that very offset, by a later epoch.
+        """
+        settings: dict[str, Any] = {**self._connection, **ONLY_READS, "group.id": self._group}
+        asked = [TopicPartition(self._topic, each, at - 1, leader_epoch=epoch) for each, (at, epoch) in places.items()]
+        found: dict[int, bool] = {}
+        give_up_s = time.monotonic() + REQUEST_TIMEOUT_S
+        consumer = Consumer(settings, logger=client_logger("source"))
+        try:
+            consumer.assign(asked)
+            while len(found) < len(places) and time.monotonic() < give_up_s:
+                message = consumer.poll(0.1)
+                shard = message.partition() if message is not None else None
+                if message is not None and shard is not None and shard in places:
+                    cut = _is_cut(message, places[shard])
+                    if cut is not None:
+                        found.setdefault(shard, cut)
+        except KafkaException as error:
+            raise KafkaUnavailable(f"leader epochs of {self._topic}: {error.args[0].str()}") from error
+        finally:
+            consumer.close()
+        return found
+
+    def first_at(self, shard: int, time_ms: int) -> int | None:
+        """Ask the broker."""
+        try:
+            (found,) = self._doubtful.offsets_for_times(
+                [TopicPartition(self._topic, shard, time_ms)], timeout=REQUEST_TIMEOUT_S
+            )
+        except KafkaException as error:
+            raise KafkaUnavailable(f"offsets of {self._topic}[{shard}]: {error.args[0].str()}") from error
+        return found.offset if found.offset >= 0 else None
 
     def bounds(self, shard: int) -> Bounds:
         """Ask the broker."""
@@ -308,6 +396,29 @@ class KafkaSource:
                 self._consumer.poll(0.02)
         except KafkaException as error:
             log.warning("could not leave the group", group=self._group, reason=error.args[0].str())
+
+
+class _Watch:
+    """Looks now and then whether the topic's name is still that of the same topic, without waiting."""
+
+    def __init__(self, topic: SourceTopic, ask: AskTopic) -> None:
+        self._topic = topic
+        self._ask = ask
+        self._asked: Future[TopicDescription] | None = None
+        self._again_s = 0.0
+
+    def sees_another(self, now_s: float) -> bool:
+        """Take the last answer, and ask when there is none; no answer says nothing."""
+        if self._asked is not None and self._asked.done():
+            asked, self._asked = self._asked, None
+            if asked.exception() is not None:
+                return False
+            found = self._topic._replace(topic_id=usual_id(str(asked.result().topic_id)))
+            return not found.same_as(self._topic)
+        if self._asked is None and now_s >= self._again_s:
+            self._again_s = now_s + TOPIC_AGAIN_S
+            self._asked = self._ask()
+        return False
 
 
 class _PausedEnds:
@@ -387,9 +498,24 @@ class _Cover:
 def _heard(error: KafkaError) -> Heard:
     # The client tells of a member that the group does not know by `on_lost`, and joins again by itself.
     code = error.code()
-    if code == KafkaError._AUTO_OFFSET_RESET:
+    if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION):
         return Heard.OFFSET_GONE
     return Heard.FENCED if error.fatal() or code == KafkaError._FATAL else Heard.PASSING
+
+
+def _is_cut(message: Message, place: Place) -> bool | None:
+    """Tell by the first thing that is read before a place whether the log was cut there; None for a passing error."""
+    error, offset = message.error(), message.offset()
+    if offset is None or (error is not None and error.code() != KafkaError._PARTITION_EOF):
+        return None
+    if error is not None:
+        return offset < place.position
+    return offset < place.position - 1 or (offset < place.position and _epoch_of(message) > place.epoch)
+
+
+def _epoch_of(message: Message) -> int:
+    epoch = message.leader_epoch()
+    return -1 if epoch is None else epoch
 
 
 class _Undecodable:

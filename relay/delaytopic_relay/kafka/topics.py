@@ -21,6 +21,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_process.kafka_tokens import TokenFailure, TokenProblem, token_failure
+from delaytopic_relay.core.progress import usual_id
+from delaytopic_relay.core.recovery import SourceTopic
 from delaytopic_relay.errors import ConfigurationError, KafkaUnavailable, TopicForbidden
 from delaytopic_relay.kafka.preflight import UNLIMITED_BYTES, TopicFacts
 from delaytopic_relay.kafka.settings import Settings
@@ -153,6 +155,19 @@ class TopicReader:
             {TopicPartition(topic, partition): latest for partition in partitions}, request_timeout=ASK_S
         )
         return {place.partition: answer for place, answer in asked.items()}
+
+    def ask_topic(self, topic: str) -> Future[TopicDescription]:
+        """Ask which topic has this name now, without waiting for the answer."""
+        return self._admin.describe_topics(TopicCollection([topic]), request_timeout=ASK_S)[topic]
+
+    def source_topic(self, topic: str) -> SourceTopic:
+        """Return which topic has this name. Raises `KafkaUnavailable`."""
+        asked = self.ask_topic(topic)
+        try:
+            cluster_id = self._admin.describe_cluster(request_timeout=ASK_S).result(TIMEOUT_S).cluster_id
+            return SourceTopic(topic, cluster_id or "", usual_id(str(asked.result(TIMEOUT_S).topic_id)))
+        except (KafkaException, TimeoutError) as error:
+            raise KafkaUnavailable(f"the id of the topic {topic} is not known: {error}") from error
 
     def ask_group(self, group_id: str, topic: str) -> tuple[Future[ConsumerGroupDescription], Future[TopicDescription]]:
         """Ask for a group and the topic that it reads, without waiting for the answers."""

@@ -17,10 +17,11 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_api.relay import LATENESS_EDGES_MS, RelayStatus, ShardState
+from delaytopic_api.relay import LATENESS_EDGES_MS, RelayStatus, ShardReason, ShardState
 from delaytopic_relay.errors import BacklogMoved, BucketLost, CommitUnknown, Fenced, StateInDoubt, TransactionAborted
 
 INFINITY = "+Inf"
+STANDING_STILL = [reason for reason in ShardReason if reason is not ShardReason.RETENTION_PASSED]
 
 
 class MillisecondHistogram:
@@ -82,6 +83,7 @@ class RelayMetrics(Collector):
         self._puts = MillisecondHistogram(DURATION_EDGES_MS)
         self._superseded = self._cancelled = self._too_late = 0
         self._backlog_errors = self._foreign_entries = self._misspelt = 0
+        self._missing_offsets = self._lost_records = 0
         # Series that start with their first event have no rate for it: all known ones start at 0.
         self._dead_letters = Counter(dict.fromkeys(map(str, DeadLetterReason), 0))
         self._recoveries = Counter(dict.fromkeys(RECOVERY_CAUSES, 0))
@@ -134,6 +136,16 @@ class RelayMetrics(Collector):
         with self._lock:
             self._foreign_entries += 1
 
+    def add_missing_offsets(self, offsets: int) -> None:
+        """A shard was to read what the source no longer has."""
+        with self._lock:
+            self._missing_offsets += offsets
+
+    def add_lost_records(self, records: int) -> None:
+        """Pending records were lost with a former topic."""
+        with self._lock:
+            self._lost_records += records
+
     def add_misspelt(self) -> None:
         """A record without a control header has a header that resembles one."""
         with self._lock:
@@ -169,6 +181,10 @@ class RelayMetrics(Collector):
         yield self._counter("backlog_errors", "Times that the backlog did not answer.", self._backlog_errors)
         text = "Entries of the backlog or the group's metadata that were skipped, as no relay of this group wrote them."
         yield self._counter("foreign_entries", text, self._foreign_entries)
+        text = "Source offsets that were to be read and that retention had deleted."
+        yield self._counter("missing_offsets", text, self._missing_offsets)
+        text = "Pending records that were lost with a former source topic, about, when another was accepted."
+        yield self._counter("lost_records", text, self._lost_records)
         text = "Records without a control header, and with a header whose name resembles one."
         yield self._counter("misspelt_header_records", text, self._misspelt)
 
@@ -195,6 +211,10 @@ class RelayMetrics(Collector):
         for state, count in states.items():
             shards.add_metric((*self._labels, state), count)
         yield shards
+        reasons = Counter(dict.fromkeys(map(str, STANDING_STILL), 0))
+        reasons.update(str(shard.reason) for shard in status.shards if shard.reason in reasons)
+        text = "Source partitions that stand still until a person says how they go on."
+        yield self._gauges_by("standing_shards", text, "reason", reasons)
         yield from self._redis(status)
         yield from self._buckets(status)
 
@@ -231,7 +251,7 @@ class RelayMetrics(Collector):
             family.add_metric((*self._labels, key), value)
         return family
 
-    def _gauges_by(self, name: str, text: str, label: str, values: Mapping[int, int]) -> Metric:
+    def _gauges_by(self, name: str, text: str, label: str, values: Mapping[int, int] | Mapping[str, int]) -> Metric:
         family = GaugeMetricFamily(f"delaytopic_{name}", text, labels=(*LABELS, label))
         for key, value in values.items():
             family.add_metric((*self._labels, str(key)), value)

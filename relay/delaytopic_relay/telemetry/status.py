@@ -16,6 +16,7 @@ from delaytopic_api.relay import (
     FormerRules,
     RelayConfig,
     RelayStatus,
+    ShardReason,
     ShardState,
     ShardStatus,
 )
@@ -181,6 +182,8 @@ def _shard(
         buckets=shard.bucket_status(),
         former_rules=[_former_rules(each, shard) for each in shard.former_rules],
         rules_wait=snapshot.rules_wait.get(partition),
+        reason=ShardReason.RETENTION_PASSED if partition in snapshot.missing else None,
+        missing_offsets=snapshot.missing.get(partition, 0),
         message=_message(partition, shard, snapshot),
     )
 
@@ -220,7 +223,10 @@ def _message(partition: int, shard: Shard, snapshot: LoopSnapshot) -> str | None
         return f"schedules with an id are refused: those that wait take {shard.ids_bytes} bytes (limits.idMemory)"
     if shard.share is not None and (full := _full(shard.share)):
         return full
-    return "reading pauses: memory is full, or enough is in it" if partition in snapshot.paused else None
+    if partition in snapshot.paused:
+        return "reading pauses: memory is full, or enough is in it"
+    missing = snapshot.missing.get(partition)
+    return f"the source's retention had deleted {missing} offsets that were to be read" if missing else None
 
 
 def _full(share: Share) -> str | None:
@@ -249,15 +255,17 @@ def _state(partition: int, shard: Shard, snapshot: LoopSnapshot) -> ShardState:
 
 
 def _waiting(partition: int, why: str, snapshot: LoopSnapshot) -> ShardStatus:
+    still = snapshot.still.get(partition)
     return ShardStatus(
         partition=partition,
-        state=ShardState.RECOVERING,
+        state=ShardState.FAILED if still is not None else ShardState.RECOVERING,
         committed_offset=snapshot.committed.get(partition, NOTHING_COMMITTED).offset,
         position=0,
         pending=0,
         overdue=0,
         ingest_lag=0,
-        message=why,
+        reason=still.reason if still is not None else None,
+        message=str(still) if still is not None else why,
     )
 
 

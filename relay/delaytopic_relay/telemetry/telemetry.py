@@ -12,7 +12,7 @@ from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
 from delaytopic_relay.core.commands import Outbound, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
 from delaytopic_relay.engine.loop import Loop, LoopSnapshot
-from delaytopic_relay.errors import BacklogUnavailable, RelayError, StateInDoubt
+from delaytopic_relay.errors import BacklogUnavailable, RelayError, StandsStill, StateInDoubt
 from delaytopic_relay.pending.page import PendingPage
 from delaytopic_relay.ports import Clock
 from delaytopic_relay.telemetry.metrics import RelayMetrics
@@ -166,11 +166,16 @@ class Telemetry:
         log.info("shard recovered", partition=partition, cause=cause, offset=offset, replay=replay)
         if plan.backend_changed:
             log.info("the backlog moves here from another backend", partition=partition, offsets=replay)
-        if plan.source_truncated:
+        if plan.lost_records is not None:
+            self.metrics.add_lost_records(plan.lost_records)
             log.error(
-                "the source ends before the committed position: it was truncated or created anew", partition=partition
+                "another topic was accepted in place of the former one, with which this is lost",
+                partition=partition,
+                records=plan.lost_records,
+                topic=plan.progress.identity.topic,
             )
         if plan.missing_offsets:
+            self.metrics.add_missing_offsets(plan.missing_offsets)
             log.error(
                 "records were to be read again that the source no longer has",
                 partition=partition,
@@ -190,7 +195,10 @@ class Telemetry:
 
     def stuck(self, partition: int, error: RelayError) -> None:
         """See `LoopEvents.stuck`."""
-        self._say("shard cannot be recovered yet", str(error), partition=partition)
+        if isinstance(error, StandsStill):
+            self._say("shard stands still", str(error), partition=partition, cause=error.reason.value)
+        else:
+            self._say("shard cannot be recovered yet", str(error), partition=partition)
 
     def unavailable(self, error: RelayError) -> None:
         """See `LoopEvents.unavailable`."""
@@ -206,7 +214,7 @@ class Telemetry:
         meant = f"the header {name!r} is no control header; did its producer mean {resembled_header(name)}?"
         self._say("delivered as if it named no time", meant, key="misspelt")
 
-    def _say(self, event: str, reason: str, *, key: str | None = None, **more: int) -> None:
+    def _say(self, event: str, reason: str, *, key: str | None = None, **more: int | str) -> None:
         """Log a trouble, and the same again only after a while; `key` tells what the same is, if not the reason."""
         now_ms, key = self._clock.monotonic_ms(), key or reason
         if now_ms - self._said.get(key, -REPEAT_MS) >= REPEAT_MS:

@@ -39,7 +39,7 @@ def redis_keys(route: Route) -> Iterator[Redis]:
 
 def keys_of(route: Route) -> ShardKeys:
     """The keys of the attacked shard."""
-    return ShardKeys.of(route.config().backend.id, SHARD)
+    return ShardKeys.of(route.config().backend.id, SHARD, route.topic_mark())
 
 
 def send_far(route: Route, after_ms: int = 5_000) -> int:
@@ -117,7 +117,7 @@ def test_with_a_key_nothing_is_delivered_that_somebody_else_put_into_the_backlog
     due_ms = now_ms() + 5_000
     forged = [Schedule(due_ms, -1, b"k", b"forged", None)]
     if backend == BUCKETS:
-        mark, backend_id = source_mark(route.source), route.config().backend.id
+        mark, backend_id = source_mark(route.source, route.topic_mark()), route.config().backend.id
         (part,) = pack_parts(forged, 1 << 20)
         segments = [Sent(None, encode_bucket_segment(mark, number, 0, part), [], SHARD) for number in range(4)]
         for bucket in range(3):

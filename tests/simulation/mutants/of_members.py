@@ -47,9 +47,9 @@ def takes_its_former_life_for_itself() -> Sequence[Patch]:
         trusting: Any = Trusting(source)
         original_init(self, trusting, *arguments, **keywords)
 
-    def fence(self: Takeover, partitions: list[int]) -> None:
+    def fence(self: Takeover, last: Any, topic: Any) -> None:
         if not _is_in_place(self._source):
-            original_fence(self, partitions)
+            original_fence(self, last, topic)
 
     return [(Group, "_replace", replace), (Takeover, "__init__", init), (Takeover, "_fence_last_owners", fence)]
 

@@ -24,13 +24,13 @@ from delaytopic_relay.ports import Committed
 def no_lower_commit() -> Sequence[Patch]:
     original = Takeover._commit
 
-    def commit(self: Takeover, progress: Mapping[int, Progress]) -> None:
+    def commit(self: Takeover, progress: Mapping[int, Progress], writes: Any = ()) -> None:
         known = self._source.last_committed(sorted(progress))
         higher = {
             shard: new._replace(offset=max(new.offset, known[shard].offset)) if shard in known else new
             for shard, new in progress.items()
         }
-        original(self, higher)
+        original(self, higher, writes)
 
     original_claim = RedisBacklog._claim
 
@@ -103,7 +103,7 @@ def reads_offsets_in_doubt() -> Sequence[Patch]:
         hasty: Any = HastySource(source)
         original(self, hasty, *arguments, **keywords)
 
-    return [(Takeover, "__init__", init), (Takeover, "_fence_last_owners", lambda self, partitions: None)]
+    return [(Takeover, "__init__", init), (Takeover, "_fence_last_owners", lambda self, last, topic: None)]
 
 
 def reads_before_owning() -> Sequence[Patch]:

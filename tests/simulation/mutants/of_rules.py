@@ -38,8 +38,8 @@ def begins_at_the_position() -> Sequence[Patch]:
 def begins_before_the_claim() -> Sequence[Patch]:
     original = Takeover._plan
 
-    def plan(self: Takeover, partition: int, committed: Any) -> Plan:
-        found = original(self, partition, committed)
+    def plan(self: Takeover, partition: int, *arguments: Any, **keywords: Any) -> Plan:
+        found = original(self, partition, *arguments, **keywords)
         was, end = found.progress, self._source.end(partition)
         begun = succeed(was.generations, was.floor, self._reading.declared, was.position, was.cursor, end)
         return found._replace(progress=was._replace(generations=begun.kept, floor=begun.floor))
@@ -53,7 +53,7 @@ def reads_on_before_the_commit() -> Sequence[Patch]:
     def begin_rules(self: Takeover, opened: Any) -> None:
         commit: Any = self._commit
         forgetful: Any = self
-        forgetful._commit = lambda progress: None
+        forgetful._commit = lambda progress, writes=(): None
         try:
             original(self, opened)
         finally:

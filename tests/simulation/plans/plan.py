@@ -156,6 +156,19 @@ class Retain(NamedTuple):
     """The source's retention deletes what is long done."""
 
 
+class SourceChanged(NamedTuple):
+    """The source becomes another one: "made anew", "replaced" while offsets stay, "mirrored" into another cluster, or
+    "cut" to a `share` of its records and of a later epoch; or the group's offsets are "lost", or "set" by a tool.
+    """
+
+    what: str
+    share: float = 0
+
+
+class Accept(NamedTuple):
+    """Somebody accepts the source as it is, and repeats for an hour; relays start that know it."""
+
+
 class BacklogAway(NamedTuple):
     """The backlog's server restarts, without losing anything."""
 
@@ -213,6 +226,8 @@ Action = (
     | Rotate
     | SetClock
     | Retain
+    | SourceChanged
+    | Accept
     | BacklogAway
     | BacklogCopied
     | BacklogRolledBack

@@ -71,6 +71,11 @@ class Group:
             self._replace(former, member, now_ms)
         return member
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nobody is in the group."""
+        return not self._members
+
     def named(self, name: str | None) -> Member | None:
         """Return the member that has this name."""
         return next((each for each in self._members.values() if name is not None and each.name == name), None)

@@ -12,10 +12,12 @@ from tests.simulation.world.source_log import SourceLog
 from tests.simulation.world.transactions import State, Transaction, Transactions
 
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
+from delaytopic_relay.core.recovery import NOTHING_ACCEPTED, SourceTopic
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.ports import Committed
 
 START_MS = 1_000_000_000
+NEVER_CUT = 1 << 62
 SOURCE = "source"
 
 
@@ -52,6 +54,15 @@ class Kafka:
 
     def __init__(self, shards: int, session_ms: int) -> None:
         self.now_ms = START_MS
+        self.topic = SourceTopic(SOURCE, "a cluster", "1" * 22)
+        self.changes: list[int] = []
+        """The commits that there were when the source, or the group's offsets, became others."""
+        self.former: list[Mapping[int, SourceLog]] = []
+        """The logs of the source at each change."""
+        self.cuts: list[Mapping[int, int]] = []
+        """Where each change ended these logs, by shard."""
+        self.accepted = NOTHING_ACCEPTED
+        """What a person has said to the relays that start."""
         self.source = {shard: SourceLog(shard) for shard in range(shards)}
         self.target: list[Sent] = []
         self.stored: dict[tuple[str, int], list[Sent | None]] = {}
@@ -64,6 +75,20 @@ class Kafka:
         """Tombstones that relays have written into the source; they are in its logs, too."""
         self.counts: Counter[str] = Counter()
         self._later: list[tuple[int, Callable[[], object]]] = []
+
+    def make_anew(self, topic_id: str, cluster_id: str | None = None) -> None:
+        """Somebody deletes the source and makes another of its name, perhaps in another cluster; offsets stay."""
+        self.note_change(0)
+        self.topic = SourceTopic(SOURCE, cluster_id or self.topic.cluster_id, topic_id)
+        for shard in self.source:
+            self.source[shard] = SourceLog(shard)
+
+    def note_change(self, kept: float | None = None) -> None:
+        """From now on relays may begin again; None if logs stay and grow, else the share of each that is kept."""
+        self.changes.append(len(self.commits))
+        share = {shard: int((kept or 0) * len(log.entries)) for shard, log in self.source.items()}
+        self.cuts.append({shard: end if kept is not None else NEVER_CUT for shard, end in share.items()})
+        self.former.append({shard: log.copied() for shard, log in self.source.items()})
 
     def take(self, sent: Sent) -> None:
         """Append a record: to a bucket topic, to the source, or to what the readers of targets see."""

@@ -192,7 +192,10 @@ class RedisClient:
         return self._write(effect, lambda: self._server.eval(text, keys, rest))
 
     def get(self, key: bytes) -> Any:
-        return self.read("position", ("GET", key))
+        return self.read("topic" if key.endswith(b":topic") else "position", ("GET", key))
+
+    def set(self, key: bytes, value: bytes) -> None:
+        self._line.call("topic", lambda: self._server.keys.update({key: value}))
 
     def execute_command(self, name: str, *arguments: Any) -> Any:
         return self.read("slices", (name, *arguments))
@@ -248,7 +251,7 @@ def _split(count: int, arguments: tuple[bytes | int, ...]) -> tuple[list[bytes],
     return sent[:count], sent[count:]
 
 
-def redis_store(server: RedisServer, line: Line) -> RedisBacklogStore:
+def redis_store(server: RedisServer, line: Line, topic_mark: str) -> RedisBacklogStore:
     """The production backlog over the simulated server."""
     client = cast(Client, RedisClient(server, line))
-    return RedisBacklogStore(RedisConnection(client, "redis"), "shop.reminders")
+    return RedisBacklogStore(RedisConnection(client, "redis"), "shop.reminders", topic_mark)

@@ -14,7 +14,7 @@ from delaytopic_relay.core.membership import Heard, Step, Unowned
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
-from delaytopic_relay.ports import Assignment, Batch, Committed, ReadAll
+from delaytopic_relay.ports import Assignment, Batch, Committed, Place, ReadAll, Seen
 
 T = TypeVar("T")
 
@@ -40,6 +40,9 @@ class SimulatedSource:
         self._told_end: dict[int, int] = {}
         self._commits = 0
         self._unowned = Unowned()
+        self._topic = kafka.topic
+        self._epochs: dict[int, int] = {}
+        """Of the last record that was handed out of each shard, since it was last read from an offset."""
 
     def subscribe(self, assignment: Assignment) -> None:
         self._assignment = assignment
@@ -70,6 +73,9 @@ class SimulatedSource:
 
     def _poll(self, limit: int, read: ReadAll) -> dict[int, Batch]:
         self._hear()
+        if self._kafka.topic != self._topic:
+            self._topic = self._kafka.topic
+            raise TransactionAborted("the source was made anew")
         batches: dict[int, Batch] = {}
         for shard in sorted(self._owned):
             if shard in self.positions and shard not in self.paused:
@@ -138,17 +144,21 @@ class SimulatedSource:
 
     def _fetch(self, shard: int, limit: int, read: ReadAll) -> Batch:
         log, position = self._kafka.source[shard], self.positions[shard]
-        if position < log.low:
+        cut = log.end_of_epoch(self._epochs.get(shard, log.epoch)) < position
+        if position < log.low or cut:
             del self.positions[shard]
             self._kafka.counts["path: offset out of range"] += 1
             self._answer(Heard.OFFSET_GONE)
             return Batch([])
         messages, self.positions[shard] = log.read(position, limit)
+        epoch = messages[-1].epoch if messages else -1
+        if messages:
+            self._epochs[shard] = epoch
         end = log.stable_end
         at_end = self.positions[shard] >= end and (bool(messages) or self._told_end.get(shard) != end)
         if at_end:
             self._told_end[shard] = end
-        return Batch(read(messages), end if at_end else None)
+        return Batch(read(messages), end if at_end else None, epoch)
 
     def read_from(self, shard: int, offset: int) -> None:
         self._ask("read from", lambda: self._seek(shard, offset))
@@ -157,6 +167,7 @@ class SimulatedSource:
         if shard not in self._owned:
             raise KafkaUnavailable(f"{shard} is not assigned")
         self.positions[shard] = offset
+        self._epochs.pop(shard, None)
         self._told_end.pop(shard, None)
         self.paused.discard(shard)
 
@@ -165,6 +176,20 @@ class SimulatedSource:
 
     def resume(self, shards: Iterable[int]) -> None:
         self.paused.difference_update(list(shards))
+
+    def look(self, shards: Sequence[int]) -> Callable[[], Seen]:
+        epochs = {shard: self._kafka.source[shard].epoch for shard in shards}
+        seen = Seen(self._kafka.topic, epochs)
+        return lambda: self._ask("look", lambda: seen)
+
+    def cut_below(self, places: Mapping[int, Place]) -> dict[int, bool]:
+        logs = self._kafka.source
+        return self._ask(
+            "look", lambda: {shard: logs[shard].end_of_epoch(epoch) < at for shard, (at, epoch) in places.items()}
+        )
+
+    def first_at(self, shard: int, time_ms: int) -> int | None:
+        return self._ask("look", lambda: self._kafka.source[shard].first_at(time_ms))
 
     def bounds(self, shard: int) -> Bounds:
         log = self._kafka.source[shard]

@@ -18,6 +18,7 @@ class SourceRecord:
     record_value: bytes | None
     record_headers: Headers | None
     transaction: SourceTransaction | None = None
+    epoch: int = 0
 
     def partition(self) -> int:
         return self.shard
@@ -60,6 +61,8 @@ class SourceLog:
         self.shard = shard
         self.entries: list[SourceRecord | Marker] = []
         self.low = 0
+        self.epoch = 0
+        """The leader epoch of what is appended."""
         self._open: list[SourceTransaction] = []
 
     def append(
@@ -72,7 +75,7 @@ class SourceLog:
     ) -> int:
         """The new record's offset."""
         place = len(self.entries)
-        self.entries.append(SourceRecord(self.shard, place, time_ms, key, value, headers, transaction))
+        self.entries.append(SourceRecord(self.shard, place, time_ms, key, value, headers, transaction, self.epoch))
         return place
 
     def begin(self) -> SourceTransaction:
@@ -83,6 +86,8 @@ class SourceLog:
 
     def end(self, transaction: SourceTransaction, *, commit: bool) -> None:
         """Write the marker."""
+        if transaction not in self._open:
+            return  # the log was cut, and what was open in it is aborted
         transaction.committed = commit
         self._open.remove(transaction)
         self.entries.append(Marker(commit))
@@ -108,6 +113,33 @@ class SourceLog:
             if isinstance(entry, SourceRecord) and _counts(entry):
                 found.append(entry)
         return found, position
+
+    def end_of_epoch(self, epoch: int) -> int:
+        """Return where the next later epoch begins that has records, or the end."""
+        later = (
+            place for place, entry in enumerate(self.entries) if isinstance(entry, SourceRecord) and entry.epoch > epoch
+        )
+        return next(later, len(self.entries))
+
+    def first_at(self, time_ms: int) -> int | None:
+        """Return the first offset of a record with this timestamp or a later one."""
+        there = enumerate(self.entries[self.low :], self.low)
+        return next(
+            (place for place, entry in there if isinstance(entry, SourceRecord) and entry.time_ms >= time_ms), None
+        )
+
+    def copied(self) -> SourceLog:
+        """Return the log as it is now, with the same records."""
+        log = SourceLog(self.shard)
+        log.entries, log.low, log.epoch = [*self.entries], self.low, self.epoch
+        return log
+
+    def cut(self, end: int) -> None:
+        """An unclean election: what lies behind is gone, and what follows is of a later epoch."""
+        for transaction in [*self._open]:
+            self.end(transaction, commit=False)
+        del self.entries[end:]
+        self.epoch += 2
 
     def delete_before(self, offset: int) -> None:
         """Retention: what is below is gone for readers."""

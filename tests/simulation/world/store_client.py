@@ -105,5 +105,18 @@ class DistantStore:
     def free_bytes(self) -> int | None:
         return self._server.free_bytes()
 
+    @property
+    def topic_mark(self) -> str:
+        return self._server.topic_mark
+
+    def topic(self, shard: int) -> str | None:
+        return self._line.call("topic", lambda: self._server.topic(shard))
+
+    def note_topic(self, shard: int) -> None:
+        self._line.call("topic", lambda: self._server.note_topic(shard))
+
+    def forget_topic(self, shard: int, topic_mark: str) -> int:
+        return self._line.call("drop", lambda: self._server.forget_topic(shard, topic_mark))
+
     def close(self) -> None:
         self._server.close()

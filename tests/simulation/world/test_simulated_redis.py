@@ -66,7 +66,7 @@ def test_the_simulated_redis_answers_as_a_real_one(redis: SharedRedis, seed: int
     rng = random.Random(seed)
     kafka = Kafka(1, 1_000)
     line = Line(kafka, Gate(kafka.counts, lambda fault: None), lambda: False, lambda: BacklogUnavailable(""))
-    simulated: BacklogStore = redis_store(RedisServer(), line)
+    simulated: BacklogStore = redis_store(RedisServer(), line, "")
     real: BacklogStore = RedisBacklogStore(connect_redis(RedisFields(url=redis.url)), f"test.{uuid.uuid4()}")
 
     for _ in range(60):

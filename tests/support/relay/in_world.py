@@ -25,6 +25,7 @@ from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.commands import Dialect, DueKey
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.recovery import NOTHING_ACCEPTED, Acceptance
 from delaytopic_relay.core.rules import Declared, Generation, Rules, target_mark
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import (
@@ -41,7 +42,7 @@ from delaytopic_relay.dialects.reading import TopicGlobs
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.reading import Reading
-from delaytopic_relay.engine.recovery import Takeover
+from delaytopic_relay.engine.recovery import Origin, Takeover
 
 SOURCE, TARGET, DEAD = "source", "target", "dead"
 HORIZON_MS = 10_000
@@ -133,6 +134,7 @@ class Setup(NamedTuple):
     partition_count: PartitionCount = lambda topic: None
     rules: Rules | None = None
     """The rules that are committed, where they are not those of the native dialect."""
+    accepted: Acceptance = NOTHING_ACCEPTED
     buckets: int = 0
     """Bucket topics, which are the backlog instead of the store if there are any."""
 
@@ -141,8 +143,8 @@ USUAL = Setup()
 FURTHER = FurtherTargets(["other"], "delaytopic.team.shop")
 
 
-def _rules(buckets: int) -> BucketRules:
-    return BucketRules(HORIZON_MS, buckets, source_mark(SOURCE))
+def _rules(world: World, buckets: int) -> BucketRules:
+    return BucketRules(HORIZON_MS, buckets, source_mark(SOURCE, world.kafka.topic.identity.topic))
 
 
 def usual_rules(setup: Setup = USUAL) -> Rules:
@@ -170,10 +172,13 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
     backlog: Backlog = FixedBacklog(HORIZON_MS)
     if setup.buckets:
         log, names = SimulatedBucketLog(world.kafka, WorldGate(world), PLENTY), BucketNames(SOURCE)
-        backlog = BucketBacklog(log, names, _rules(setup.buckets), clock, events, lambda _: EmptyReader(), setup.signer)
+        backlog = BucketBacklog(
+            log, names, _rules(world, setup.buckets), clock, events, lambda _: EmptyReader(), setup.signer
+        )
     elif setup.delay_ms is None:
         backlog = in_redis = RedisBacklog(store, name, HORIZON_MS, clock, events, EmptyReader, Writing(setup.signer))
         in_redis.share_bytes = setup.share_bytes
+    origin = Origin(world.kafka.topic, "group", setup.accepted)
     addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER, setup.forms)
     addressing.count = setup.partition_count
     loop = Loop(
@@ -183,7 +188,9 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
             reading=reading,
             addressing=addressing,
             manager=backlog.manager,
-            takeover=Takeover(source, target, backlog, events, lambda owner: owner not in setup.strangers, reading),
+            takeover=Takeover(
+                source, target, backlog, events, lambda owner: owner not in setup.strangers, reading, origin, clock
+            ),
             pace=Pace(50, setup.transactional),
             memory_bytes=setup.memory_bytes,
             clock=clock,

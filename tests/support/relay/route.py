@@ -30,6 +30,8 @@ from delaytopic_cli.judge.verdict import (
     Verdict,
     judge,
 )
+from delaytopic_relay.kafka.settings import Settings
+from delaytopic_relay.kafka.topics import TopicReader
 
 ClientHeaders = list[tuple[str, str | bytes | None]]
 
@@ -108,6 +110,11 @@ class Route:
         if CAPABILITIES[Dialect(merged["schedule"].get("dialect", Dialect.NATIVE))].history:
             merged["history"] = {"topic": self.history}
         return RelayConfig.model_validate(merged)
+
+    def topic_mark(self) -> str:
+        """The mark of the source's topic id, which the backend's keys and segments have."""
+        connection = Settings({"bootstrap.servers": self.servers.bootstrap_servers})
+        return TopicReader(connection, []).source_topic(self.source).identity.topic
 
     def relay(self, name: str | None = None) -> RelayProcess:
         """A further relay, not yet started; with the name of another one, there are two of that name."""

@@ -13,7 +13,7 @@ from tests.simulation.world.source_log import SourceLog
 from tests.simulation.world.target_client import SimulatedTarget
 
 from delaytopic_api.records import Headers
-from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.progress import Identity, Progress
 from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.ports import Assignment, Committed, GroupMetadata
@@ -53,6 +53,11 @@ class World:
     @property
     def committed(self) -> dict[int, Committed]:
         return self.kafka.committed
+
+    @property
+    def identity(self) -> Identity:
+        """The identity of the source, of which something was read."""
+        return self.kafka.topic.identity._replace(epoch=0)
 
     @property
     def epochs(self) -> Mapping[str, int]:

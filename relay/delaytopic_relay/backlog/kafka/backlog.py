@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from delaytopic_api.values import same_name
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy
 from delaytopic_relay.backlog.kafka.manager import BucketManager
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.ranges import SEGMENT_MARGIN_BYTES, BucketRules
-from delaytopic_relay.backlog.kafka.segments import decode_id
+from delaytopic_relay.backlog.kafka.segments import SegmentHead, decode_id, segment_head
 from delaytopic_relay.backlog.kafka.topics import BucketLog, BucketNames
-from delaytopic_relay.backlog.protocol import PendingReader
-from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
+from delaytopic_relay.backlog.protocol import Forgotten, PendingReader
+from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.core.recovery import Bounds, Plan, plan_recovery
-from delaytopic_relay.errors import ForeignRecord
+from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan, plan_recovery
+from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.errors import CorruptState, ForeignRecord, KafkaUnavailable
 from delaytopic_relay.ports import Clock, LoopEvents
+
+PATIENCE_MS = 10_000
+"""The longest wait for the next record of a bucket."""
+PAUSE_MS = 5
 
 OpenReader = Callable[[Mapping[int, BucketsCopy]], PendingReader]
 
@@ -80,6 +87,65 @@ class BucketBacklog:
         # somebody writes again later has a number that was passed.
         ends = self._log.ends(partition, self._rules.buckets)
         return BucketsState(0, 0, tuple(BucketState(end, end, end, end) for end in ends), self._rules.key)
+
+    def former_life(self, partition: int, *, offset_reset: bool) -> FormerLife | None:
+        """Return that bucket topics have segments of this source, or of another topic of its name.
+
+        What of them waits is known from progress alone.
+        """
+        ours = self._rules.source_id
+        for number, end in enumerate(self._log.ends(partition, self._rules.buckets)):
+            found = self._source_of(partition, number) if end else None
+            if found == ours:
+                return FormerLife(f"the topic {self._names.bucket(number)} has segments of it")
+            if found is not None and not offset_reset:
+                return FormerLife(f"the topic {self._names.bucket(number)} has segments of another topic", True)
+        return None
+
+    def _source_of(self, partition: int, number: int) -> int | None:
+        """Return this source if it has segments in a bucket, else the last one of its name that has; None if none."""
+        ours, found = self._rules.source_id, None
+        for head in self._heads(partition, number):
+            if head.source_id == ours:
+                return ours
+            found = head.source_id if same_name(head.source_id, ours) else found
+        return found
+
+    def _heads(self, partition: int, number: int) -> Iterator[SegmentHead]:
+        """Read a bucket's partition from its beginning to its end."""
+        offset, give_up_ms = 0, self._clock.monotonic_ms() + PATIENCE_MS
+        try:
+            while True:
+                portion = self._log.read(partition, number, offset)
+                for record in portion.records:
+                    with suppress(CorruptState):
+                        yield segment_head(self._signer.verify(bucket_place(partition, number), record.value))
+                if portion.records:
+                    offset, give_up_ms = portion.records[-1].offset + 1, self._clock.monotonic_ms() + PATIENCE_MS
+                elif portion.at_end:
+                    return
+                elif self._clock.monotonic_ms() >= give_up_ms:
+                    raise KafkaUnavailable(f"{self._names.bucket(number)}[{partition}] not read in {PATIENCE_MS} ms")
+                else:
+                    self._clock.sleep(PAUSE_MS)
+        finally:
+            self._log.release(partition, number)
+
+    def forget(self, partition: int, marks: Collection[str], committed: Progress | None) -> Forgotten:
+        """Return tombstones for all ids; segments are passed over, as the buckets begin at the ends of their topics."""
+        names = self._log.ids([partition])[partition]
+        state = committed.buckets if committed is not None else None
+        waiting = sum(bucket.records for bucket in state.buckets) if state is not None else 0
+        if committed is None:
+            waiting = self._not_due(partition)
+        return Forgotten(waiting, [Outgoing(self._names.ids, None, name, [], partition) for name in names])
+
+    def _not_due(self, partition: int) -> int:
+        """Count the records of sources of this name whose segments are not due to be read: what waits, about."""
+        now_ms, ours = self._clock.now_ms(), self._rules.source_id
+        ends = self._log.ends(partition, self._rules.buckets)
+        heads = (head for number, end in enumerate(ends) if end for head in self._heads(partition, number))
+        return sum(head.records for head in heads if same_name(head.source_id, ours) and head.floor_ms > now_ms)
 
     def prepare(self, partitions: Sequence[int]) -> None:
         """Read what is known of the ids of shards that are ours by now. Raises `KafkaUnavailable`."""

@@ -26,7 +26,13 @@ READER = "delaytopic-pending"
 
 
 def open_buckets(
-    config: RelayConfig, connection: Settings, relay: str, clock: Clock, events: LoopEvents, signer: SegmentSigner
+    config: RelayConfig,
+    connection: Settings,
+    relay: str,
+    clock: Clock,
+    events: LoopEvents,
+    signer: SegmentSigner,
+    topic_mark: str,
 ) -> BucketBacklog:
     """Open bucket topics; raises `Unavailable` for what may come right by itself, and `ConfigurationError`."""
     horizon_ms, max_delay_ms = config.limits.horizon.ms, config.schedule.max_delay.ms
@@ -37,7 +43,7 @@ def open_buckets(
     if finding is not None:
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
     largest_bytes = min(facts.largest_batch_bytes for facts in found.values() if facts is not None)
-    source_id, buckets = source_mark(config.source.topic), bucket_count(horizon_ms, max_delay_ms)
+    source_id, buckets = source_mark(config.source.topic, topic_mark), bucket_count(horizon_ms, max_delay_ms)
     rules = BucketRules(horizon_ms, buckets, source_id, largest_bytes - SEGMENT_MARGIN_BYTES, key=signer.key_id)
     topics = BucketNames(config.backend.id)
 

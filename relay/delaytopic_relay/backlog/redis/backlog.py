@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from delaytopic_api.values import Quantity
-from delaytopic_relay.backlog.protocol import PendingReader
+from delaytopic_relay.backlog.protocol import Forgotten, PendingReader
 from delaytopic_relay.backlog.redis.manager import RedisManager, Writing
 from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES as UNLIMITED_SHARE
 from delaytopic_relay.backlog.redis.partition import Shard, share_bytes_of
 from delaytopic_relay.backlog.store import BacklogStore, StoreVersion
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.core.recovery import Bounds, Plan, plan_recovery
-from delaytopic_relay.errors import BacklogMoved, CorruptState
+from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan, plan_recovery
+from delaytopic_relay.errors import BacklogFull, BacklogMoved, CorruptState
 from delaytopic_relay.ports import Clock, LoopEvents
 
 
@@ -71,6 +72,25 @@ class RedisBacklog:
         plan = plan_recovery(committed, filled, bounds, owner, offset_reset=offset_reset)
         return plan._replace(backend_changed=committed is not None and committed.buckets is not None)
 
+    def former_life(self, partition: int, *, offset_reset: bool) -> FormerLife | None:
+        """Return that the backlog has a position, or is of another topic; a bare offset is all that it needs."""
+        if offset_reset:
+            return None
+        try:
+            position = self._store.position(partition)
+        except CorruptState:
+            return FormerLife("the backlog in Redis has a position of it, which cannot be read")
+        if position is not None:
+            return FormerLife(f"the backlog in Redis is filled up to its offset {position.offset}")
+        mark = self._store.topic(partition)
+        if mark in (None, self._store.topic_mark):
+            return None
+        return FormerLife(f"the backlog in Redis is of a topic whose id begins with {mark}", True, (mark,))
+
+    def forget(self, partition: int, marks: Collection[str], committed: Progress | None) -> Forgotten:
+        """Delete what the topics with these marks left."""
+        return Forgotten(sum(self._store.forget_topic(partition, mark) for mark in marks))
+
     def _position(self, partition: int) -> StoreVersion | None:
         """Return where the backlog is; None also where it holds what cannot be believed, which is forgotten then.
 
@@ -96,6 +116,10 @@ class RedisBacklog:
         """Claim the backlog; what is there is listed page by page."""
         position, claim = self._positions.get(partition), self._claim(partition, plan.progress.offset)
         try:
+            if position is None:
+                # A full Redis takes no further key, and is claimed all the same.
+                with suppress(BacklogFull):
+                    self._store.note_topic(partition)
             stored_bytes = self._store.put(partition, position, claim, [], {})
         except CorruptState as error:
             self._store.reset(partition, ())

@@ -1,14 +1,18 @@
 """The layout of a shard in Redis: key names and the texts of positions, slices and id entries. Pure.
 
-    {<backend id>:<shard>}:position               string  <counter>:<offset>:<owner>
-    {<backend id>:<shard>}:slices                 zset    <start ms>:<width ms> by start ms
-    {<backend id>:<shard>}:counts                 hash    <start ms>:<width ms> -> records put into the slice
-    {<backend id>:<shard>}:sizes                  hash    <start ms>:<width ms> -> bytes of the slice's segments;
+    {<backend id>:<topic>:<shard>}:position       string  <counter>:<offset>:<owner>
+    {<backend id>:<topic>:<shard>}:slices         zset    <start ms>:<width ms> by start ms
+    {<backend id>:<topic>:<shard>}:counts         hash    <start ms>:<width ms> -> records put into the slice
+    {<backend id>:<topic>:<shard>}:sizes          hash    <start ms>:<width ms> -> bytes of the slice's segments;
                                                           total -> of all slices; position -> as of which write
-    {<backend id>:<shard>}:s:<start ms>:<width ms>  list  the slice's segments, in the order they were put
-    {<backend id>:<shard>}:ids                    hash    deliver-id -> <offset>:<until due ms>:<until offset>; of
+    {<backend id>:<topic>:<shard>}:s:<start ms>:<width ms>
+                                                  list    the slice's segments, in the order they were put
+    {<backend id>:<topic>:<shard>}:ids            hash    deliver-id -> <offset>:<until due ms>:<until offset>; of
                                                           what is put off also :<due ms>:<offset of who put it off>
+    {<backend id>:<shard>}:topic                  string  <topic> that the shard was last claimed for
 
+`<topic>` is the mark of the source's topic id: what a former topic of its name left is in other keys. Where brokers
+tell no id, it is left out, with its colon.
 `slices` is the schedule, read page by page in the order of time. `counts` tells of each slice whether all is there that
 was put, and how much is due when; `sizes` how much memory they take. The braces are a hash tag: all keys of a shard
 share one slot of a Redis Cluster.
@@ -42,14 +46,19 @@ class ShardKeys(NamedTuple):
     lists: bytes
 
     @classmethod
-    def of(cls, backend_id: str, shard: int) -> ShardKeys:
-        """The keys of a shard of this backend."""
-        tag = f"{{{backend_id}:{shard}}}:".encode()
+    def of(cls, backend_id: str, shard: int, topic_mark: str = "") -> ShardKeys:
+        """The keys of a shard of this backend, with records of this topic."""
+        tag = f"{{{backend_id}:{topic_mark}{':' if topic_mark else ''}{shard}}}:".encode()
         return cls(tag + b"position", tag + b"slices", tag + b"counts", tag + b"ids", tag + b"sizes", tag + b"s:")
 
     def list(self, slice_: Slice) -> bytes:
         """The key of a slice's segments."""
         return b"%s%d:%d" % (self.lists, slice_.start_ms, slice_.width_ms)
+
+
+def topic_key(backend_id: str, shard: int) -> bytes:
+    """Return the key that names the topic of a shard, by which a successor knows that it has another."""
+    return f"{{{backend_id}:{shard}}}:topic".encode()
 
 
 def stored_bytes(segment_bytes: int, slices: int, ids: int) -> int:

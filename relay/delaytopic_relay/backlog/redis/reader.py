@@ -40,8 +40,11 @@ NAMES = 1_000
 class RedisPendingReader:
     """A `PendingReader` over Redis."""
 
-    def __init__(self, connection: RedisConnection, backend_id: str, signer: SegmentSigner = UNSIGNED) -> None:
-        """Owns the connection. Raises `ConfigurationError`."""
+    def __init__(
+        self, connection: RedisConnection, backend_id: str, signer: SegmentSigner = UNSIGNED, topic_mark: str = ""
+    ) -> None:
+        """Owns the connection; `topic_mark` is the source's. Raises `ConfigurationError`."""
+        self._topic_mark = topic_mark
         self._connection, self._client = connection, connection.client
         self._signer = signer
         self._id = check_backend_id(backend_id)
@@ -124,7 +127,7 @@ class RedisPendingReader:
         self._client.close()
 
     def _of(self, shard: int) -> ShardKeys:
-        return ShardKeys.of(self._id, shard)
+        return ShardKeys.of(self._id, shard, self._topic_mark)
 
     def _ranges(self, keys: Sequence[bytes], first: int, last: int) -> list[list[bytes]]:
         def in_one_go() -> list[list[bytes]]:

@@ -31,6 +31,7 @@ from delaytopic_relay.backlog.redis.layout import (
     encode_id_entry,
     encode_position,
     stored_bytes,
+    topic_key,
 )
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, positions, split
 from delaytopic_relay.backlog.redis.preflight import free_bytes
@@ -79,10 +80,11 @@ class RedisBacklogStore:
     A put of more than `MAX_ITEMS` segments and ids, or `MAX_BYTES`, is several scripts, see `redis_parts`.
     """
 
-    def __init__(self, connection: RedisConnection, backend_id: str) -> None:
-        """The backlog whose keys begin with this id. Raises `ConfigurationError`."""
+    def __init__(self, connection: RedisConnection, backend_id: str, topic_mark: str = "") -> None:
+        """The backlog whose keys begin with this id, of the source with this mark. Raises `ConfigurationError`."""
         self._connection, self._client = connection, connection.client
         self._id = check_backend_id(backend_id)
+        self.topic_mark = topic_mark
         self._keys: dict[int, ShardKeys] = {}
         self._put = Script.read("put.lua")
         self._drop = Script.read("drop.lua")
@@ -176,7 +178,30 @@ class RedisBacklogStore:
 
         All keys go in one command: a list that went later could have been filled again by then.
         """
-        keys = self._of(shard)
+        self._forget(self._of(shard), slices)
+
+    def topic(self, shard: int) -> str | None:
+        """See `BacklogStore.topic`. Raises `BacklogUnavailable`."""
+        found: Any = self._connection.ask(lambda: self._client.get(topic_key(self._id, shard)))
+        return found.decode(errors="replace") if found is not None else None
+
+    def note_topic(self, shard: int) -> None:
+        """See `BacklogStore.note_topic`. Raises `BacklogUnavailable`."""
+        self._connection.ask(lambda: self._client.set(topic_key(self._id, shard), self.topic_mark.encode()))
+
+    def forget_topic(self, shard: int, topic_mark: str) -> int:
+        """See `BacklogStore.forget_topic`. Raises `BacklogUnavailable`."""
+        keys = ShardKeys.of(self._id, shard, topic_mark)
+        names = [b"%d:%d" % slice_ for slice_ in self._listed(keys.counts, "HKEYS")]
+        records = 0
+        for portion in _portions(names) if names else ():
+            counts: Any = self._connection.ask(lambda: self._client.execute_command("HMGET", keys.counts, *portion))  # type: ignore[no-untyped-call]  # noqa: B023
+            with suppress(CorruptState):
+                records += sum(decode_count(text, keys.counts) for text in counts)
+        self._forget(keys, ())
+        return records
+
+    def _forget(self, keys: ShardKeys, slices: Iterable[Slice]) -> None:
         known = {*slices, *self._listed(keys.slices, "ZRANGE", 0, -1), *self._listed(keys.counts, "HKEYS")}
         names = [*keys[:5], *map(keys.list, known)]
         self._connection.ask(lambda: self._client.unlink(*names))
@@ -203,7 +228,7 @@ class RedisBacklogStore:
 
     def _of(self, shard: int) -> ShardKeys:
         if shard not in self._keys:
-            self._keys[shard] = ShardKeys.of(self._id, shard)
+            self._keys[shard] = ShardKeys.of(self._id, shard, self.topic_mark)
         return self._keys[shard]
 
     def _put_part(self, shard: int, before: bytes, after: bytes, part: Part) -> State:

@@ -14,19 +14,20 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.process import wait_for
 from tests.support.relay.quiet_events import QuietEvents
+from tests.support.relay.world import World, WorldClock
 
 from delaytopic_api.values import Dialect
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, SourceMessage
 from delaytopic_relay.core.progress import Progress, decode_progress
-from delaytopic_relay.core.recovery import Bounds
+from delaytopic_relay.core.recovery import Bounds, SourceTopic
 from delaytopic_relay.core.rules import Declared, Rules
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import TopicGlobs
 from delaytopic_relay.engine.reading import Reading
-from delaytopic_relay.engine.recovery import Takeover
+from delaytopic_relay.engine.recovery import Origin, Takeover
 from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
 from delaytopic_relay.kafka.source import KafkaSource
 from delaytopic_relay.kafka.target import KafkaTarget
@@ -88,9 +89,10 @@ def test_a_source_ends_behind_what_is_in_open_transactions_and_is_stable_in_fron
     source = KafkaSource(
         consumer_settings(connection, unique("group"), 6_000, "relay"),
         connection,
-        topic,
+        SourceTopic(topic),
         lambda _: {},
         lambda: asked.ask_group("none", topic),
+        lambda: asked.ask_topic(topic),
     )
 
     try:
@@ -105,14 +107,18 @@ def test_a_source_ends_behind_what_is_in_open_transactions_and_is_stable_in_fron
 def a_source(connection: Settings, topic: str, name: str, owner: Owner) -> KafkaSource:
     group = f"group.{topic}"
     settings = consumer_settings(connection, group, SESSION_MS, name, name)
-    ask_group = partial(TopicReader(connection, []).ask_group, group, topic)
-    source = KafkaSource(settings, connection, topic, lambda _: {}, ask_group)
+    asked = TopicReader(connection, [])
+    ask_group, ask_topic = partial(asked.ask_group, group, topic), partial(asked.ask_topic, topic)
+    source = KafkaSource(settings, connection, SourceTopic(topic), lambda _: {}, ask_group, ask_topic)
     source.subscribe(owner)
     return source
 
 
 RULES = Rules(Dialect.NATIVE, 1_000, "")
 READING = Reading(Declared(RULES), lambda _: NativeDialect(NativePolicy("target", TopicGlobs([]), 1_000)))
+
+
+ORIGIN = Origin(SourceTopic("source"))
 
 
 class Releasing(Owner):
@@ -135,7 +141,16 @@ def test_what_is_revoked_after_an_aborted_transaction_names_no_owner_and_what_st
     target = KafkaTarget(partial(_settings_of, connection), topic, unique("relay"))
 
     with closing(target), closing(a_source(connection, topic, "relay-a", first)) as source:
-        first.takeover = Takeover(source, target, FixedBacklog(1_000), QuietEvents(), lambda owner: False, READING)
+        first.takeover = Takeover(
+            source,
+            target,
+            FixedBacklog(1_000),
+            QuietEvents(),
+            lambda owner: False,
+            READING,
+            ORIGIN,
+            WorldClock(World()),
+        )
         wait_for(lambda: source.poll(1, 20, unread) == {} and len(first.partitions) == PARTITIONS)
         target.begin()
         progress = Progress(0, 0, NOTHING_DELIVERED, target.owner)

@@ -29,7 +29,7 @@ class _Shard:
 class Snapshot:
     """All shards of a memory backlog at one moment, to roll back to."""
 
-    shards: Mapping[int, _Shard]
+    shards: Mapping[tuple[str, int], _Shard]
 
 
 class MemoryBacklogStore:
@@ -40,9 +40,27 @@ class MemoryBacklogStore:
 
     def __init__(self) -> None:
         """An empty backlog, on which no shard was claimed."""
-        self._shards: dict[int, _Shard] = {}
-        self.is_full = False
-        """True if it takes no segments."""
+        self._shards: dict[tuple[str, int], _Shard] = {}
+        self._topics: dict[int, str] = {}
+        self.topic_mark = ""
+        self._server = self
+        self._is_full = False
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether it takes no segments, whatever source they are of."""
+        return self._server._is_full
+
+    @is_full.setter
+    def is_full(self, is_full: bool) -> None:
+        self._server._is_full = is_full
+
+    def of_topic(self, topic_mark: str) -> MemoryBacklogStore:
+        """Return the same backlog, as relays see it whose source has this mark."""
+        view = MemoryBacklogStore()
+        view._shards, view._topics, view.topic_mark = self._shards, self._topics, topic_mark
+        view._server = self._server
+        return view
 
     def position(self, shard: int) -> StoreVersion | None:
         """See `BacklogStore.position`."""
@@ -69,7 +87,7 @@ class MemoryBacklogStore:
             kept.records[segment.slice] = kept.records.get(segment.slice, 0) + segment.records
         kept.ids.update(ids)
         kept.position = new
-        self._shards[shard] = kept
+        self._shards[self._key(shard)] = kept
         return kept.stored_bytes
 
     def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
@@ -108,7 +126,20 @@ class MemoryBacklogStore:
 
     def reset(self, shard: int, slices: Iterable[Slice]) -> None:
         """See `BacklogStore.reset`."""
-        self._shards.pop(shard, None)
+        self._shards.pop(self._key(shard), None)
+
+    def topic(self, shard: int) -> str | None:
+        """See `BacklogStore.topic`."""
+        return self._topics.get(shard)
+
+    def note_topic(self, shard: int) -> None:
+        """See `BacklogStore.note_topic`."""
+        self._topics[shard] = self.topic_mark
+
+    def forget_topic(self, shard: int, topic_mark: str) -> int:
+        """See `BacklogStore.forget_topic`."""
+        kept = self._shards.pop(self._key(shard, topic_mark), _Shard())
+        return sum(kept.records.values())
 
     def free_bytes(self) -> int | None:
         """See `BacklogStore.free_bytes`."""
@@ -123,7 +154,8 @@ class MemoryBacklogStore:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Roll back, as a server does that fails over to a replica which missed the last writes."""
-        self._shards = copy.deepcopy(dict(snapshot.shards))
+        self._shards.clear()
+        self._shards.update(copy.deepcopy(dict(snapshot.shards)))
 
     def lists(self) -> list[list[bytes]]:
         """Return the segments of each slice, to be looked at and changed."""
@@ -132,9 +164,13 @@ class MemoryBacklogStore:
     def wipe(self) -> None:
         """Lose everything, positions included."""
         self._shards.clear()
+        self._topics.clear()
+
+    def _key(self, shard: int, topic_mark: str | None = None) -> tuple[str, int]:
+        return (self.topic_mark if topic_mark is None else topic_mark, shard)
 
     def _shard(self, shard: int) -> _Shard:
-        return self._shards.get(shard) or _Shard()
+        return self._shards.get(self._key(shard)) or _Shard()
 
     def _owned(self, shard: int, expected: StoreVersion) -> _Shard:
         kept = self._shard(shard)

@@ -81,6 +81,8 @@ ON_THE_WIRE = {
             "buckets": [],
             "formerRules": [],
             "rulesWait": None,
+            "reason": None,
+            "missingOffsets": 0,
             "message": None,
         }
     ],

@@ -114,8 +114,22 @@ def test_the_progress_of_a_delivery_is_committed_with_it() -> None:
     relay.run(1_000)
 
     assert (waiting, committed(world)) == (
-        Progress(0, 1, NOTHING_DELIVERED, "relay-1", generations=read_by_usual_rules(DueKey(due_ms, 0))),
-        Progress(1, 1, DueKey(due_ms, 0), "relay-1", generations=read_by_usual_rules(DueKey(due_ms, 0))),
+        Progress(
+            0,
+            1,
+            NOTHING_DELIVERED,
+            "relay-1",
+            generations=read_by_usual_rules(DueKey(due_ms, 0)),
+            identity=world.identity,
+        ),
+        Progress(
+            1,
+            1,
+            DueKey(due_ms, 0),
+            "relay-1",
+            generations=read_by_usual_rules(DueKey(due_ms, 0)),
+            identity=world.identity,
+        ),
     )
 
 
@@ -183,7 +197,7 @@ def test_without_transactions_records_are_delivered_just_the_same() -> None:
 
     assert delivered_offsets(world) == [1, 0, 2]
     last = DueKey(world.now_ms - 1_000, 2)
-    assert committed(world) == Progress(3, 3, last, "", generations=read_by_usual_rules(last))
+    assert committed(world) == Progress(3, 3, last, "", generations=read_by_usual_rules(last), identity=world.identity)
 
 
 class AheadClock(WorldClock):

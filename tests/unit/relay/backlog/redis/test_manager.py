@@ -192,7 +192,7 @@ def far_slice(desk: Desk) -> Slice:
 
 def push(desk: Desk, slice_: Slice, *data: bytes) -> None:
     """Write into the backlog what no relay writes."""
-    desk.store._shards[0].segments[slice_][:0] = data
+    desk.store._shards["", 0].segments[slice_][:0] = data
 
 
 @pytest.mark.parametrize("signer", [UNSIGNED, KEY], ids=["unsigned", "signed"])
@@ -211,7 +211,7 @@ def test_a_genuine_segment_of_a_newer_version_stops_its_shard_and_is_read_again_
     desk.tend()
     tries = len(desk.events.errors)
 
-    desk.store._shards[0].segments[slice_].remove(newer)
+    desk.store._shards["", 0].segments[slice_].remove(newer)
     desk.world.now_ms += 60_000
     desk.tend()
 

@@ -1,0 +1,98 @@
+"""Logs that were truncated and have grown again, as a real broker's leader epochs tell."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.harness.names import unique
+from tests.support.relay.process import wait_for
+from tests.support.relay.records import Sent, produce
+
+from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_relay.core.recovery import SourceTopic
+from delaytopic_relay.kafka.settings import Settings, consumer_settings
+from delaytopic_relay.kafka.source import KafkaSource
+from delaytopic_relay.kafka.topics import TopicReader
+from delaytopic_relay.ports import Place
+
+pytestmark = pytest.mark.integration
+
+TOPIC = "orders"
+
+
+def a_source(kafka: KafkaServer) -> tuple[KafkaSource, SourceTopic]:
+    connection = Settings({"bootstrap.servers": kafka.bootstrap_servers})
+    asked = TopicReader(connection, [TOPIC])
+    topic = asked.source_topic(TOPIC)
+    settings = consumer_settings(connection, unique("group"), 6_000, "relay")
+    source = KafkaSource(
+        settings,
+        connection,
+        topic,
+        lambda shards: asked.ask_ends(TOPIC, shards),
+        lambda: asked.ask_group("none", TOPIC),
+        lambda: asked.ask_topic(TOPIC),
+    )
+    return source, topic
+
+
+def epoch_of_the_end(source: KafkaSource, topic: SourceTopic) -> int:
+    """The leader epoch of the log's end, as soon as its partition has a leader."""
+    epochs = wait_for(lambda: source.look([0])().epochs)
+    assert source.look([0])().topic == topic
+    epoch: int = epochs[0]
+    return epoch
+
+
+def cut(directory: Path, end: int) -> None:
+    """Shorten a log on disk to the batches that begin below an offset, as an unclean election makes it."""
+    (log,) = directory.glob(f"**/{TOPIC}-0/00000000000000000000.log")
+    data, place = log.read_bytes(), 0
+    while place < len(data) and int.from_bytes(data[place : place + 8], "big") < end:
+        place += 12 + int.from_bytes(data[place + 8 : place + 12], "big")
+    log.write_bytes(data[:place])
+    for index in log.parent.glob("*.*index"):
+        index.write_bytes(b"")
+    for snapshot in log.parent.glob("*.snapshot"):
+        snapshot.unlink()
+    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint", ".kafka_cleanshutdown"):
+        (log.parent.parent / name).unlink(missing_ok=True)
+
+
+def batches(kafka: KafkaServer, count: int) -> None:
+    for _ in range(count):
+        produce(kafka.bootstrap_servers, TOPIC, [Sent(b"k", b"v")] * 10)
+
+
+@pytest.mark.takes_long("a broker starts three times")
+def test_a_log_that_was_cut_below_a_position_and_has_grown_beyond_it_is_told_from_one_that_was_not(
+    own_kafka: KafkaServer,
+) -> None:
+    # Given a position of the first epoch, and one of the second
+    create_topics(own_kafka.bootstrap_servers, [TopicPlan(TOPIC)])
+    batches(own_kafka, 10)
+    source, topic = a_source(own_kafka)
+    with closing(source):
+        first = epoch_of_the_end(source, topic)
+    own_kafka.restart()
+    batches(own_kafka, 3)
+    source, _ = a_source(own_kafka)
+    with closing(source):
+        second = epoch_of_the_end(source, topic)
+        whole = [source.cut_below({0: place})[0] for place in (Place(100, first), Place(130, second))]
+
+    # When the log is cut in the second epoch, and grows again
+    own_kafka.stop()
+    cut(own_kafka.directory, 110)
+    own_kafka.start()
+    batches(own_kafka, 6)
+    source, _ = a_source(own_kafka)
+    with closing(source):
+        third = epoch_of_the_end(source, topic)
+        places = (Place(100, first), Place(110, second), Place(130, second), Place(130, third))
+        shortened = [source.cut_below({0: place})[0] for place in places]
+
+    assert (first < second < third, whole, shortened) == (True, [False, False], [False, False, True, False])
