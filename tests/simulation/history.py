@@ -182,7 +182,8 @@ class History:
                 kafka.committed.clear()  # as brokers do with a group's offsets of a topic that is deleted
             return
         if what == "cut":
-            kafka.note_change(share)
+            # What lies behind P may be in Redis, by a tick that was aborted: that it was cut away is not noticed.
+            kafka.note_change(share, below_position=not self.setup.backends)
             for shard, log in kafka.source.items():
                 log.cut(kafka.cuts[-1][shard])
             return
@@ -369,8 +370,6 @@ class History:
         """No more faults: clocks are right, the backlog is there, what was frozen goes on, nothing is suspended."""
         self._away_until_ms = 0
         self.fill(FOR_EVER_MS if self.setup.stays_full else 0)
-        if self.kafka.changes:
-            self._accept()
         self._coming = [(self.kafka.now_ms, name, suspended) for _, name, suspended in self._coming]
         self._start_in_place()
         for relay in list(self.relays):
@@ -384,6 +383,8 @@ class History:
         for relay in list(self.relays):
             if relay.suspended or relay.declared != self._declared[-1]:
                 self.attempt(relay, Relay.finish)
+        if self.kafka.changes:
+            self._accept()  # those that were frozen have started before, and know of nothing
 
 
 def _words(action: Action) -> str:

@@ -65,23 +65,32 @@ class Lives:
 
     def renamed(self, sent: Sent) -> Sent:
         """Return a record whose sender has recovered shards of these lives."""
+        before = _number_of(sent)
         recoveries = {
-            shard + LIFE * self._life_of(shard, progress): progress for shard, progress in sent.life.recoveries.items()
+            shard + LIFE * self._life_of(shard, progress, before): progress
+            for shard, progress in sent.life.recoveries.items()
         }
         return replace(sent, life=Life(sent.life.relay, recoveries))
 
     def shard_of(self, sent: Sent, shard: int) -> int:
         """Return the shard's number in the life in which a record was sent."""
-        number = sent.transaction.number if sent.transaction is not None else -1
-        if number >= 0 and shard in self._of_commits[number]:
-            return shard + LIFE * self._of_commits[number][shard]
-        return shard + LIFE * self._life_of(shard, sent.life.recoveries.get(shard))
+        number = _number_of(sent)
+        lives = self._of_commits[number] if number is not None else {}
+        life = lives.get(shard)
+        if life is None:
+            life = self._life_of(shard, sent.life.recoveries.get(shard), number)
+        return shard + LIFE * life
 
-    def _life_of(self, shard: int, progress: Progress | None) -> int:
+    def _life_of(self, shard: int, progress: Progress | None, before: int | None) -> int:
         """Return the life that a relay recovered a shard in, by the progress that it found or committed then."""
-        commits = zip(self._kafka.commits, self._of_commits, strict=True)
+        commits = [*zip(self._kafka.commits, self._of_commits, strict=True)][:before]
         found = [lives[shard] for commit, lives in commits if commit.progress.get(shard) == progress]
         return found[-1] if found else self.last[shard]
+
+
+def _number_of(sent: Sent) -> int | None:
+    """Return the commit that made a record visible; None without transactions."""
+    return sent.transaction.number if sent.transaction is not None and sent.transaction.number >= 0 else None
 
 
 def _begins(was: Progress, now: Progress) -> bool:

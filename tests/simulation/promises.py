@@ -30,7 +30,7 @@ def lost(outcome: Outcome) -> Complaints:
 
     What waited of a former source is lost with it; what is in both logs may have been delivered from either.
     """
-    seen = {id(outcome.source[delivered.place].record) for delivered in outcome.delivered}
+    seen = _records_seen(outcome)
     for accepted in outcome.source.values():
         if accepted.place[0] not in outcome.last_lives:
             continue
@@ -220,9 +220,9 @@ def wrongly_withdrawn(outcome: Outcome) -> Complaints:
     """
     if not outcome.setup.transactional:
         return
-    seen = {delivered.place for delivered in outcome.delivered}
+    seen = _records_seen(outcome)
     for accepted in outcome.source.values():
-        if accepted.place in seen or not isinstance(accepted.command, Schedule):
+        if id(accepted.record) in seen or not isinstance(accepted.command, Schedule):
             continue
         done = outcome.passed_by(accepted.place, accepted.key)
         produced_ms = [later.record.time_ms for later in outcome.later_commands(accepted)]
@@ -273,6 +273,11 @@ PROMISES: Sequence[Promise] = (
 def complaints(outcome: Outcome) -> list[str]:
     """Everything that is wrong with a history."""
     return [complaint for promise in PROMISES for complaint in promise(outcome)]
+
+
+def _records_seen(outcome: Outcome) -> set[int]:
+    """Return the records that left in any life of the source; a record may be in the logs of several."""
+    return {id(outcome.source[delivered.place].record) for delivered in outcome.delivered}
 
 
 def _deliveries(outcome: Outcome) -> Iterator[tuple[Delivered, Accepted]]:

@@ -36,7 +36,7 @@ from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Origin, Takeover
-from delaytopic_relay.errors import QueueImpossible
+from delaytopic_relay.errors import QueueImpossible, SourceReplaced
 from delaytopic_relay.kafka.target import SplitTarget
 from delaytopic_relay.ports import Target
 
@@ -203,7 +203,7 @@ class Relay:
         strand = self.strand
         try:
             strand.resume()
-        except (Crash, QueueImpossible):
+        except (Crash, QueueImpossible, SourceReplaced):
             self.strand = None
             raise
         if strand.over:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from tests.simulation.mutants import of_buckets, of_commits, of_dialects, of_members, of_recovery, of_rules, of_stores
+from tests.simulation.mutants import (
+    of_buckets,
+    of_commits,
+    of_dialects,
+    of_identity,
+    of_members,
+    of_recovery,
+    of_rules,
+    of_stores,
+)
 from tests.simulation.mutants.breaking import Mutant
 
 MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant
-    for of in (of_recovery, of_commits, of_stores, of_buckets, of_dialects, of_members, of_rules)
+    for of in (of_recovery, of_commits, of_stores, of_buckets, of_dialects, of_members, of_rules, of_identity)
     for mutant in of.MUTANTS
 }
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from tests.simulation.mutants.table import MUTANTS
 from tests.simulation.plans.bucket_planning import bucket_plan_for
 from tests.simulation.plans.edit_planning import edit_bucket_plan_for, edit_plan_for
+from tests.simulation.plans.identity_planning import identity_bucket_plan_for, identity_plan_for
 from tests.simulation.plans.member_planning import member_bucket_plan_for, member_plan_for
 from tests.simulation.plans.plan import Plan, Produce, Recipe
 from tests.simulation.plans.planning import plan_for
@@ -71,6 +72,8 @@ PLANS: dict[str, Callable[[int], Plan]] = {
     "MembersBuckets": member_bucket_plan_for,
     "Edits": edit_plan_for,
     "EditsBuckets": edit_bucket_plan_for,
+    "Identity": identity_plan_for,
+    "IdentityBuckets": identity_bucket_plan_for,
 }
 
 

@@ -83,10 +83,19 @@ class Kafka:
         for shard in self.source:
             self.source[shard] = SourceLog(shard)
 
-    def note_change(self, kept: float | None = None) -> None:
-        """From now on relays may begin again; None if logs stay and grow, else the share of each that is kept."""
+    def note_change(self, kept: float | None = None, *, below_position: bool = False) -> None:
+        """From now on relays may begin again; None if logs stay and grow, else the share of each that is kept.
+
+        Or that share of what was taken in.
+        """
         self.changes.append(len(self.commits))
-        share = {shard: int((kept or 0) * len(log.entries)) for shard, log in self.source.items()}
+        wholes = {shard: len(log.entries) for shard, log in self.source.items()}
+        if below_position:
+            taken = {shard: decode_progress(*committed).position for shard, committed in self.committed.items()}
+            wholes = {shard: min(whole, taken.get(shard, 0)) for shard, whole in wholes.items()}
+        share = {shard: int((kept or 0) * whole) for shard, whole in wholes.items()}
+        if below_position:
+            share = {shard: end if wholes[shard] else len(self.source[shard].entries) for shard, end in share.items()}
         self.cuts.append({shard: end if kept is not None else NEVER_CUT for shard, end in share.items()})
         self.former.append({shard: log.copied() for shard, log in self.source.items()})
 

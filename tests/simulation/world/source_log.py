@@ -52,6 +52,7 @@ class Marker:
     """Ends a transaction; takes an offset, and nobody ever reads it."""
 
     committed: bool
+    epoch: int = 0
 
 
 class SourceLog:
@@ -90,7 +91,7 @@ class SourceLog:
             return  # the log was cut, and what was open in it is aborted
         transaction.committed = commit
         self._open.remove(transaction)
-        self.entries.append(Marker(commit))
+        self.entries.append(Marker(commit, self.epoch))
 
     @property
     def stable_end(self) -> int:
@@ -115,10 +116,8 @@ class SourceLog:
         return found, position
 
     def end_of_epoch(self, epoch: int) -> int:
-        """Return where the next later epoch begins that has records, or the end."""
-        later = (
-            place for place, entry in enumerate(self.entries) if isinstance(entry, SourceRecord) and entry.epoch > epoch
-        )
+        """Return where a later epoch begins, or the end."""
+        later = (place for place, entry in enumerate(self.entries) if entry.epoch > epoch)
         return next(later, len(self.entries))
 
     def first_at(self, time_ms: int) -> int | None:

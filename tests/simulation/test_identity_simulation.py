@@ -1,0 +1,18 @@
+"""Two hundred histories in which the source becomes another one, or the group's offsets do, for both backends."""
+
+from __future__ import annotations
+
+import pytest
+from tests.simulation.hunting import try_seeds
+
+PORTION = 100
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", ["Identity", "IdentityBuckets"])
+def test_nothing_of_a_former_source_is_delivered_and_nothing_of_the_accepted_one_is_lost(family: str) -> None:
+    findings = try_seeds(0, PORTION, None, family)
+
+    assert (findings.runs, findings.failures) == (PORTION, [])
+    assert findings.counts["path: recovery put off, StandsStill"] > PORTION
+    assert findings.counts["path: began anew"] > PORTION / 10
