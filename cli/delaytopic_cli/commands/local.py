@@ -62,6 +62,16 @@ def _checked_name(_: click.Context, __: click.Parameter, name: str | None) -> st
     callback=_checked_name,
     help="What other commands call this one, where several run: see their --local. Default: local, local-2, ...",
 )
+@click.option(
+    "--accept-source",
+    metavar="TOPIC_ID",
+    help="Have relays whose source was made anew begin with the topic of this id, which their status names.",
+)
+@click.option(
+    "--accept-repeats",
+    metavar="TIME",
+    help="Until this time, such as 2026-11-26T22:00:00Z, have relays whose offsets are gone begin again.",
+)
 def local(**options: Any) -> None:
     """Run the DelayTopics of a file on this machine until Ctrl-C.
 

@@ -46,7 +46,7 @@ class RelayProcess:
     The kernel kills it when this process dies.
     """
 
-    def __init__(self, name: str, config: RelayConfig, directory: Path) -> None:
+    def __init__(self, name: str, config: RelayConfig, directory: Path, flags: Sequence[str] = ()) -> None:
         """Writes the document into `directory`; nothing is started yet. `name` is for messages and file names.
 
         In its group it has a name that no other run has, and the same in each of its lives.
@@ -57,7 +57,7 @@ class RelayProcess:
         directory.mkdir(parents=True, exist_ok=True)
         file = directory / f"{name}.yaml"
         file.write_text(dump_yaml(config), encoding="utf-8")
-        command = [sys.executable, "-m", "delaytopic_relay", "--config", str(file), "--name", member]
+        command = [sys.executable, "-m", "delaytopic_relay", "--config", str(file), "--name", member, *flags]
         self._process = ManagedProcess(f"relay {name}", command, log_file=directory / f"{name}.log")
         self._log_start = 0
         self._port: int | None = None

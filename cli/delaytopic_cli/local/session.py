@@ -68,6 +68,14 @@ class LocalOptions:
     gateway_port: int = 0
     name: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
+    accept_source: str | None = None
+    accept_repeats: str | None = None
+
+    @property
+    def relay_flags(self) -> list[str]:
+        """The flags that all relays get; an id is that of one topic."""
+        flags = {"--accept-source": self.accept_source, "--accept-repeats": self.accept_repeats}
+        return [part for flag, value in flags.items() if value is not None for part in (flag, value)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,9 @@ def run_local(options: LocalOptions, console: Console) -> None:
         copies = BROKERS_OWN_REPLICATION if servers.own_cluster else 1
         jobs_topic = jobs_topic_plan(replication_factor=copies)
         create_topics(servers.bootstrap_servers, [*plans, jobs_topic], servers.settings)
-        groups = relay_groups(all_settings, servers, relays=options.relays, http_port=options.http_port)
+        groups = relay_groups(
+            all_settings, servers, relays=options.relays, http_port=options.http_port, flags=options.relay_flags
+        )
         with (
             _running(groups, progress) as supervisor,
             _jobs_of(gateway := _gateway(servers, groups, options.file), servers, progress) as jobs,
@@ -178,7 +188,12 @@ def needs_a_redis(settings: Settings) -> bool:
 
 
 def relay_groups(
-    all_settings: Sequence[Settings], servers: Servers, *, relays: int = 1, http_port: int = 0
+    all_settings: Sequence[Settings],
+    servers: Servers,
+    *,
+    relays: int = 1,
+    http_port: int = 0,
+    flags: Sequence[str] = (),
 ) -> list[Group]:
     """Make the relay processes of each DelayTopic, not yet started. Their ports count up from `http_port`."""
     groups = []
@@ -195,7 +210,7 @@ def relay_groups(
                 http_port=next(ports, 0),
             )
             name = f"{settings.namespace}.{settings.name}-{number}"
-            processes.append(RelayProcess(name, document, servers.directory / "relays"))
+            processes.append(RelayProcess(name, document, servers.directory / "relays", flags))
         groups.append(Group(settings, processes, Counters(full_name, relays)))
     return groups
 
