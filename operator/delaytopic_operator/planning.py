@@ -20,6 +20,7 @@ from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.kube.indexers import owner_of
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import FALSE, instant
+from delaytopic_operator.model.declared_rules import DeclaredRules, declared, taken_over
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
 from delaytopic_operator.model.reconciliation import Key
@@ -67,6 +68,7 @@ __all__ = [
     "AddFinalizer",
     "Apply",
     "CreateTopic",
+    "DeclaredRules",
     "Delete",
     "DeleteTopic",
     "DesiredTopic",
@@ -101,6 +103,7 @@ __all__ = [
     "conflicts_among",
     "connection_files",
     "decide_scaling",
+    "declared",
     "desired_children",
     "desired_topics",
     "find_former_record",
@@ -121,4 +124,5 @@ __all__ = [
     "stamped",
     "strimzi_place",
     "strimzi_topics",
+    "taken_over",
 ]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from delaytopic_api import Settings
+from delaytopic_api import RelayConfig, Settings
 from delaytopic_api.documents import DelayTopicSpec, Ownership
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_relay_config
@@ -28,6 +28,7 @@ from delaytopic_operator.planning import (
     CONFIG_HASH,
     Accepted,
     CreateTopic,
+    DeclaredRules,
     DesiredTopic,
     Fleet,
     KafkaView,
@@ -46,6 +47,7 @@ from delaytopic_operator.planning import (
     config_hash,
     connection_files,
     decide_scaling,
+    declared,
     desired_children,
     desired_topics,
     find_former_record,
@@ -60,6 +62,7 @@ from delaytopic_operator.planning import (
     stamped,
     strimzi_place,
     strimzi_topics,
+    taken_over,
 )
 
 CONFIG_KEY: Final = "relay.yaml"
@@ -115,8 +118,17 @@ def _with_record(world: World, seen: Observation, accepted: Accepted, lived: Liv
             return replace(seen, record_problem=Problem(error.reason, str(error), stalled=True))
         return _in_namespace_of(replace(seen, record=record), record)
     if seen.config.namespace in world.state.unseen and lived is not None and lived.status.get("source"):
-        return replace(seen, record=record_of_status(accepted.settings, seen.namespace.uid, lived.status))
+        record = record_of_status(accepted.settings, seen.namespace.uid, lived.status)
+        return replace(seen, record=record.model_copy(update={"rules": _lived_rules(seen, lived)}))
     return seen
+
+
+def _lived_rules(seen: Observation, lived: Lived) -> DeclaredRules:
+    """Return the rules in the cluster, declared when the relays' configuration says, as far as that may be read."""
+    rules = taken_over(declared(None, lived.settings, seen.now_ms), seen.now_ms)
+    config = _live_config(seen.children)
+    said_ms = config.schedule.declared_ms if config is not None else None
+    return rules.model_copy(update={"declared_ms": said_ms}) if said_ms is not None else rules
 
 
 def _in_namespace_of(seen: Observation, record: RouteRecord) -> Observation:
@@ -253,9 +265,14 @@ def as_if_read(children: Sequence[Document], wanted: Iterable[Document], secrets
 
 def _live_hash(children: Sequence[Document], secrets_version: str) -> str | None:
     """Return the hash of the configuration that is in the cluster."""
+    config = _live_config(children)
+    return config_hash(config, secrets_version) if config is not None else None
+
+
+def _live_config(children: Sequence[Document]) -> RelayConfig | None:
     texts = [(each.get("data") or {}).get(CONFIG_KEY) for each in children if each["kind"] == "ConfigMap"]
     try:
-        return next((config_hash(load_relay_config(text), secrets_version) for text in texts if text), None)
+        return next((load_relay_config(text) for text in texts if text), None)
     except ApiError:
         return None
 

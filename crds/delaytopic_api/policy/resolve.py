@@ -18,6 +18,7 @@ from delaytopic_api.documents.settings import (
 from delaytopic_api.documents.topics import TopicSpec
 from delaytopic_api.errors import Problem, Refused
 from delaytopic_api.policy.access import refusals
+from delaytopic_api.policy.rules_mark import rules_mark
 from delaytopic_api.relay.config import (
     HttpServer,
     RelayBackend,
@@ -87,32 +88,23 @@ def relay_config(
     http: HttpServer | None = None,
     limits: RelayLimits | None = None,
     signing_keys_file: str | None = None,
+    declared_ms: int | None = None,
+    accepted_topic_id: str | None = None,
 ) -> RelayConfig:
     """Make the document to start a relay with; connections come from whoever knows where secrets are files.
 
-    Raises `Refused` when the backend is RedisZset and `redis` is missing.
+    `declared_ms` and `accepted_topic_id` are of whoever remembers them. Raises `Refused` when the backend is RedisZset
+    and `redis` is missing.
     """
-    schedule = settings.schedule
     return RelayConfig(
         name=settings.name,
         namespace=settings.namespace,
         group_id=settings.group_id,
-        source=RelaySource(topic=settings.source.topic),
-        target=RelayTarget(
-            topic=settings.target.topic, allowed=settings.allowed_targets, partitioning=settings.partitioning
-        ),
+        source=RelaySource(topic=settings.source.topic, accepted_topic_id=accepted_topic_id),
+        target=_relay_target(settings),
         dead_letter=RelayDeadLetter(topic=settings.dead_letter.topic),
         history=RelayHistory(topic=settings.history.topic) if settings.history is not None else None,
-        schedule=RelaySchedule(
-            dialect=schedule.dialect,
-            default_delay=schedule.default_delay,
-            delay=schedule.delay,
-            max_delay=schedule.max_delay,
-            ids=schedule.ids,
-            cesium=schedule.cesium,
-            scheduler=schedule.scheduler,
-            redelivery=schedule.redelivery,
-        ),
+        schedule=_relay_schedule(settings, declared_ms),
         precision=settings.precision,
         guarantee=settings.guarantee,
         backend=_relay_backend(settings, redis, signing_keys_file),
@@ -120,6 +112,32 @@ def relay_config(
         suspend=settings.suspend,
         http=http or HttpServer(),
         limits=limits or RelayLimits(look_ahead=settings.autoscaling.look_ahead),
+    )
+
+
+def mark_of(settings: Settings) -> str:
+    """Return the mark of the rules by which records are read: what is declared again when it changes."""
+    return rules_mark(_relay_schedule(settings), _relay_target(settings))
+
+
+def _relay_target(settings: Settings) -> RelayTarget:
+    return RelayTarget(
+        topic=settings.target.topic, allowed=settings.allowed_targets, partitioning=settings.partitioning
+    )
+
+
+def _relay_schedule(settings: Settings, declared_ms: int | None = None) -> RelaySchedule:
+    schedule = settings.schedule
+    return RelaySchedule(
+        dialect=schedule.dialect,
+        default_delay=schedule.default_delay,
+        delay=schedule.delay,
+        max_delay=schedule.max_delay,
+        ids=schedule.ids,
+        cesium=schedule.cesium,
+        scheduler=schedule.scheduler,
+        redelivery=schedule.redelivery,
+        declared_ms=declared_ms,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,11 @@ from delaytopic_api.documents import Settings
 from delaytopic_api.values import Suspend
 from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.decide.plan import Action, Apply, Delete
+from delaytopic_operator.decide.rules_in_force import rules_of
 from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.observe.fleet import availability, punctuality
 from delaytopic_operator.observe.observation import Observation, address_of, identity_of
-from delaytopic_operator.resources import audit_children, children
+from delaytopic_operator.resources import Remembered, audit_children, children
 from delaytopic_operator.resources.identity import APPLIED_HASH
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.decision import Decision
@@ -25,11 +26,17 @@ KINDS = ("ConfigMap", "CronJob", "Deployment", "NetworkPolicy", "PodDisruptionBu
 Document = dict[str, Any]
 
 
-def changes(seen: Observation, accepted: Accepted, decision: Decision | None, *, may_begin: bool) -> list[Action]:
-    """List the children to write or to remove; nothing is made before everything it needs is there."""
+def wanted(seen: Observation, accepted: Accepted, decision: Decision | None, *, may_begin: bool) -> list[Document]:
+    """List every object that there shall be; none while not everything is there that they need."""
     if (seen.fleet.deployment is None and not may_begin) or seen.secrets_problem is not None:
         return []
-    wanted = desired_children(seen, accepted, accepted.settings, replicas(seen, accepted.settings, decision))
+    return desired_children(seen, accepted, accepted.settings, replicas(seen, accepted.settings, decision))
+
+
+def changes(seen: Observation, wanted: Sequence[Document], decision: Decision | None) -> list[Action]:
+    """List the children to write or to remove, of those that are `wanted`; none while nothing is."""
+    if not wanted:
+        return []
     return [*_applied(seen, wanted, decision), *(Delete(document) for document in _not_wanted(seen, wanted))]
 
 
@@ -51,10 +58,17 @@ def desired_children(
 ) -> list[Document]:
     """List every object that there shall be."""
     identity = identity_of(seen, accepted)
-    spec, of_class = accepted.topic.spec, accepted.delay_class
+    of_class = accepted.delay_class
     template = of_class.spec.relay if of_class is not None else None
     documents = children(
-        settings, identity, spec.relay, template, seen.config, seen.secrets_version, count, accepted.topic.metadata
+        settings,
+        identity,
+        accepted.topic,
+        template,
+        seen.config,
+        seen.secrets_version,
+        count,
+        Remembered(rules_of(seen, accepted).declared_ms),
     )
     audit = audit_children(accepted.topic, of_class, settings, identity, seen.config) if audited else []
     return [*documents, *audit]

@@ -19,6 +19,7 @@ from delaytopic_operator.decide.plan import (
     RemoveFinalizer,
     WriteRecord,
 )
+from delaytopic_operator.decide.rules_in_force import rules_of
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, Condition, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, record_name
@@ -167,8 +168,12 @@ def _steps(seen: Observation, going: Going, deletion: Deletion) -> list[Action]:
 
 
 def _draining(seen: Observation, going: Going, record: RouteRecord | None) -> list[Action]:
-    if record is None or record.state is RecordState.DRAINING:
+    if record is None:
         return []
+    if seen.accepted is not None:
+        record = record.model_copy(update={"rules": rules_of(seen, seen.accepted)})
+    if record.state is RecordState.DRAINING:
+        return [WriteRecord(record, seen.saved_memory)] if record != seen.record else []
     draining = record.draining(
         going.deleted_ms,
         deadline_ms(going),

@@ -22,6 +22,7 @@ from delaytopic_operator.decide.plan import (
     WriteRecord,
     step_in,
 )
+from delaytopic_operator.decide.rules_in_force import rules_of, rules_taken_over
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
@@ -135,7 +136,9 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
     topic_plan = _topics(seen, accepted, record)
     record = with_backup(topic_plan.record if topic_plan is not None else record, seen)
     backend = _backend_condition(seen, topic_plan)
-    changes = relays.changes(seen, accepted, decision, may_begin=_may_begin(seen, topic_plan))
+    wanted = relays.wanted(seen, accepted, decision, may_begin=_may_begin(seen, topic_plan))
+    changes = relays.changes(seen, wanted, decision)
+    record = rules_taken_over(record, seen, wanted)
     conditions = [_accepted(seen), _topics_condition(seen, topic_plan), backend, *relays.conditions(seen, decision)]
     busy = bool(topic_plan and topic_plan.actions)
     step = step_in(changes)
@@ -172,12 +175,14 @@ def _record(seen: Observation, accepted: Accepted) -> RouteRecord:
     assert seen.namespace is not None
     cluster_id = seen.topics.cluster_id if seen.topics is not None else None
     if seen.record is None:
-        return begin_record(accepted.settings, seen.namespace.uid).model_copy(update={"cluster_id": cluster_id})
+        first = {"cluster_id": cluster_id, "rules": rules_of(seen, accepted)}
+        return begin_record(accepted.settings, seen.namespace.uid).model_copy(update=first)
     resumed = continue_record(seen.record, accepted.settings)
     now = {
         "namespace_uid": seen.namespace.uid,
         "pending": seen.record.pending if is_resumed(seen) else None,
         "cluster_id": cluster_id or seen.record.cluster_id,
+        "rules": rules_of(seen, accepted),
     }
     return resumed.model_copy(update=now)
 

@@ -18,6 +18,7 @@ from delaytopic_api import Settings
 from delaytopic_api.documents import KafkaConnection, Model, Ownership
 from delaytopic_api.values import BackendType
 from delaytopic_operator.errors import RecordUnreadable
+from delaytopic_operator.model.declared_rules import DeclaredRules
 from delaytopic_operator.model.offsets_backup import OffsetsBackup, backup_text, parse_backup
 from delaytopic_operator.model.reconciliation import Key
 
@@ -118,6 +119,8 @@ class RouteRecord(_Record):
     """While it drains: when what is still pending is retained."""
     source_partitions: int | None = None
     """While it drains: how many there are to account for."""
+    rules: DeclaredRules | None = None
+    """The rules by which relays read; None until they were first seen."""
     offsets: OffsetsBackup | None = Field(default=None, exclude=True)
     """The relays' committed offsets when there were none left; they have a text of their own in the ConfigMap."""
 

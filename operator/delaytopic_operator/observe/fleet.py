@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from delaytopic_api import RelayStatus
 from delaytopic_api.documents import BacklogStatus, ConditionType
 from delaytopic_api.relay import ShardState, ShardStatus
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, instant
+from delaytopic_operator.resources.identity import CONFIG_HASH
 
 _ENDED: Final = ("Succeeded", "Failed")
 _PULL_REASONS: Final = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
@@ -88,6 +89,13 @@ class Fleet:
         return self.partitions is not None and len(known) >= self.partitions
 
     @property
+    def of_template(self) -> Fleet:
+        """Return the same with the pages of those alone that run with the configuration that the Deployment names."""
+        template = (self.deployment or {}).get("spec", {}).get("template") or {}
+        known = {pod["metadata"]["name"] for pod in self.pods if _config_hash(pod) == _config_hash(template)}
+        return replace(self, pages=[page for page in self.pages if page.pod in known])
+
+    @property
     def pending(self) -> int | None:
         """Taken in and not yet delivered; None while not every partition is accounted for."""
         return sum(shard.pending for shard in self.shards.values()) if self.complete else None
@@ -99,6 +107,11 @@ class Fleet:
 
     def _count(self, field: str) -> int:
         return int(self.deployment.get("status", {}).get(field, 0)) if self.deployment else 0
+
+
+def _config_hash(pod: Mapping[str, Any]) -> str | None:
+    found: Mapping[str, str] = (pod.get("metadata") or {}).get("annotations") or {}
+    return found.get(CONFIG_HASH)
 
 
 _UNKNOWING: Final = (ShardState.RECOVERING, ShardState.REPLAYING, ShardState.FAILED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaytopic_operator.resources.audits import audit_children, class_audit_children, is_class_audit
-from delaytopic_operator.resources.children import children, class_problems, relay_problems
+from delaytopic_operator.resources.children import Remembered, children, class_problems, relay_problems
 from delaytopic_operator.resources.connection_files import ConnectionFiles, class_files, connection_files
 from delaytopic_operator.resources.identity import (
     RelayIdentity,
@@ -18,6 +18,7 @@ from delaytopic_operator.resources.identity import (
 __all__ = [
     "ConnectionFiles",
     "RelayIdentity",
+    "Remembered",
     "audit_children",
     "audit_name",
     "child_name",

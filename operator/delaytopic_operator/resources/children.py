@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
+from delaytopic_api import DelayTopic
 from delaytopic_api.documents import DelayClassSpec, NamespacedMetadata, RelaySpec, RelayTemplate, Settings
 from delaytopic_api.errors import Problem, Refused
 from delaytopic_api.loading import dump_yaml
@@ -22,6 +24,13 @@ from delaytopic_operator.resources.identity import Document, RelayIdentity, inhe
 from delaytopic_operator.resources.network_policy import network_policy
 from delaytopic_operator.resources.pod import CONFIG_KEY
 from delaytopic_operator.resources.template import merged_template, template_problems
+
+
+class Remembered(NamedTuple):
+    """What relays are told beside the settings: what the operator knows of what was before."""
+
+    declared_ms: int | None = None
+    """The time at which the rules for records were declared."""
 
 
 def service_account(identity: RelayIdentity) -> Document:
@@ -66,21 +75,22 @@ def pod_disruption_budget(identity: RelayIdentity) -> Document:
 def children(
     settings: Settings,
     identity: RelayIdentity,
-    relay: RelaySpec,
+    topic: DelayTopic,
     template: RelayTemplate | None,
     config: OperatorConfig,
     secrets_version: str,
     replicas: int | None,
-    metadata: NamespacedMetadata,
+    remembered: Remembered,
 ) -> list[Document]:
     """The documents to apply, in this order: what pods need comes before what makes pods.
 
-    `template` is the class's, `metadata` the DelayTopic's. Without `replicas` their number is left to others.
-    Raises `Refused` with all of `relay_problems`.
+    `template` is the class's. Without `replicas` their number is left to others. Raises `Refused` with all of
+    `relay_problems`.
     """
+    relay = topic.spec.relay
     if problems := relay_problems(settings, relay, template):
         raise Refused(problems)
-    identity = with_inherited(identity, metadata, config)
+    identity = with_inherited(identity, topic.metadata, config)
     files = connection_files(settings)
     resources = chosen_resources(relay, template, config)
     document = relay_config(
@@ -90,6 +100,7 @@ def children(
         http=_pages(settings, config),
         limits=relay_limits(settings, template, resources),
         signing_keys_file=files.signing_keys.path if files.signing_keys else None,
+        declared_ms=remembered.declared_ms,
     )
     pods = RelayPods(
         image=relay.image or config.images.relay,

@@ -9,7 +9,7 @@ from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_doc
 from delaytopic_api.loading import validate
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources import RelayIdentity, audit_children, children
+from delaytopic_operator.resources import RelayIdentity, Remembered, audit_children, children
 from delaytopic_operator.resources.identity import Document
 
 D = TypeVar("D", DelayTopic, DelayClass)
@@ -40,9 +40,8 @@ class Route:
 
     def children(self, secrets_version: str = "1", replicas: int | None = 2) -> list[Document]:
         template = self.delay_class.spec.relay if self.delay_class else None
-        spec, metadata = self.topic.spec, self.topic.metadata
         return children(
-            self.settings, self.identity, spec.relay, template, self.config, secrets_version, replicas, metadata
+            self.settings, self.identity, self.topic, template, self.config, secrets_version, replicas, Remembered()
         )
 
     def audit(self) -> list[Document]:

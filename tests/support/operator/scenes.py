@@ -11,6 +11,7 @@ from delaytopic_api.documents import Ownership
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.decide.plan import FINALIZER
 from delaytopic_operator.model.conditions import instant
+from delaytopic_operator.model.declared_rules import declared, taken_over
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord, begin_record
 from delaytopic_operator.observe.fleet import Fleet, RelayPage
@@ -20,6 +21,8 @@ from delaytopic_operator.rules.validate import Accepted, Elders, Refusal, Subjec
 
 KEY = Key("shop", "reminders")
 NOW_MS = 1_795_269_686_000
+DECLARED_MS = NOW_MS - 3_600_000
+"""The time at which its rules were declared, and taken over."""
 NAMESPACE_UID = "namespace-1"
 UID = "object-1"
 CONFIG = OperatorConfig()
@@ -110,7 +113,8 @@ def record(namespace_uid: str = NAMESPACE_UID) -> RouteRecord:
     assert isinstance(accepted, Accepted)
     began = begin_record(accepted.settings, namespace_uid)
     source = TopicRecord(name="shop.a", ownership=Ownership.CREATED, topic_id="a-1")
-    return began.with_role(Role.SOURCE, source)
+    rules = taken_over(declared(None, accepted.settings, DECLARED_MS), DECLARED_MS)
+    return began.with_role(Role.SOURCE, source).model_copy(update={"rules": rules})
 
 
 def seen(

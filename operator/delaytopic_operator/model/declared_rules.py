@@ -1,0 +1,99 @@
+"""The rules of a DelayTopic as the operator remembers them: when they were declared, and what former ones still ask of
+the source topic. Pure.
+
+What was produced before an edit is read by the rules of then, and waits by them. So the source must keep such records
+for as long as those rules wanted, counted from when the last of them may have been produced: when relays with the
+edited rules have all partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import ConfigDict
+
+from delaytopic_api import Settings
+from delaytopic_api.documents import Model
+from delaytopic_api.policy import RETENTION_MARGIN, mark_of
+
+
+class _Part(Model):
+    # What an operator of the same version adds is kept when this one writes.
+    model_config = ConfigDict(extra="allow")
+
+
+class FormerNeed(_Part):
+    """What rules of before an edit ask of the source topic."""
+
+    retention_ms: int
+    """For so long it has to keep each record."""
+    by_offset: bool = True
+    """False if it may be compacted: of each key the latest record is all that matters."""
+    ended_ms: int | None = None
+    """The time from which on nothing is read by them that is produced later; None while it may be."""
+
+    @property
+    def until_ms(self) -> int | None:
+        """The time at which nothing is left that they ask for; None while that is not known."""
+        return None if self.ended_ms is None else self.ended_ms + self.retention_ms
+
+
+class DeclaredRules(_Part):
+    """The rules that are declared, and what the former ones ask for."""
+
+    mark: str
+    """`rules_mark`: another one means other rules."""
+    declared_ms: int
+    """The time at which the operator saw them first in this form; each later form has a later one."""
+    retention_ms: int
+    """For so long they ask the source to keep each record."""
+    by_offset: bool = True
+    """As in `FormerNeed`."""
+    taken_over: bool = False
+    """True once relays that know them had all partitions."""
+    former: tuple[FormerNeed, ...] = ()
+    """The needs of former rules that ask for more, the oldest first."""
+
+
+def declared(before: DeclaredRules | None, settings: Settings, now_ms: int) -> DeclaredRules:
+    """Return what to remember of the rules in these settings, seen now; the same as before while they are the same."""
+    mark, retention_ms = mark_of(settings), _retention_ms(settings)
+    by_offset = not settings.schedule.capabilities.tombstones
+    if before is None:
+        return DeclaredRules(mark=mark, declared_ms=now_ms, retention_ms=retention_ms, by_offset=by_offset)
+    rules = before.model_copy(update={"retention_ms": retention_ms, "by_offset": by_offset})
+    former = before.former
+    if before.mark != mark:
+        declared_ms = max(now_ms, before.declared_ms + 1)
+        rules = rules.model_copy(update={"mark": mark, "declared_ms": declared_ms, "taken_over": False})
+        former = (*former, FormerNeed(retention_ms=before.retention_ms, by_offset=before.by_offset))
+    return rules.model_copy(update={"former": _still_needed(former, rules, now_ms)})
+
+
+def taken_over(rules: DeclaredRules, now_ms: int) -> DeclaredRules:
+    """Return the same once relays that know these rules have all partitions."""
+    if rules.taken_over:
+        return rules
+    ended = (
+        need if need.ended_ms is not None else need.model_copy(update={"ended_ms": now_ms}) for need in rules.former
+    )
+    return rules.model_copy(update={"taken_over": True, "former": tuple(ended)})
+
+
+def _still_needed(former: Iterable[FormerNeed], rules: DeclaredRules, now_ms: int) -> tuple[FormerNeed, ...]:
+    """Leave out what has passed, asks for no more than the rules of now, or is asked for by a later need, too."""
+    kept: list[FormerNeed] = []
+    for need in reversed([*former]):
+        passed = need.until_ms is not None and need.until_ms <= now_ms
+        asks_more = need.retention_ms > rules.retention_ms or (need.by_offset and not rules.by_offset)
+        covered = any(later.retention_ms >= need.retention_ms and later.by_offset >= need.by_offset for later in kept)
+        if asks_more and not passed and not covered:
+            kept.append(need)
+    return tuple(reversed(kept))
+
+
+def _retention_ms(settings: Settings) -> int:
+    """Return how long a record may matter: as long as it waits and a margin, or less where a class allows no more."""
+    longest_ms = settings.schedule.max_delay.ms + RETENTION_MARGIN.ms
+    retention = settings.source.retention
+    return longest_ms if retention is None else min(retention.ms, longest_ms)
