@@ -190,8 +190,8 @@ def relay_document(settings: Settings, *, kafka: KafkaClient, redis_url: str | N
 
 
 def _bucket_plans(settings: Settings, partitions: int, on_own_cluster: bool) -> list[TopicPlan]:
-    """Return the topics that the KafkaBuckets backend needs; with a fixed delay, records wait on the source alone."""
-    if settings.backend.type is not BackendType.KAFKA_BUCKETS or settings.schedule.delay is not None:
+    """Return the topics that the KafkaBuckets backend needs."""
+    if settings.backend.type is not BackendType.KAFKA_BUCKETS:
         return []
     copies = (settings.source.replication_factor or BROKERS_OWN_REPLICATION) if on_own_cluster else 1
     horizon_ms, max_delay_ms = RelayLimits().horizon.ms, settings.schedule.max_delay.ms

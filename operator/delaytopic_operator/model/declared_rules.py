@@ -9,6 +9,7 @@ edited rules have all partitions.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from pydantic import ConfigDict
 
@@ -55,6 +56,33 @@ class DeclaredRules(_Part):
     """The needs of former rules that ask for more, the oldest first."""
 
 
+class SourceNeeds(NamedTuple):
+    """What former rules together ask of the source topic."""
+
+    retention_ms: int = 0
+    """For so long it has to keep each record."""
+    by_offset: bool = False
+    """True if it must not be compacted."""
+    until_ms: int | None = None
+    """The time at which nothing is left that they ask for; None while that is not known."""
+
+
+NO_NEEDS: Final = SourceNeeds()
+
+
+def needs_of_former(rules: DeclaredRules | None) -> SourceNeeds:
+    """Return what all former rules ask for, as of when these were remembered."""
+    if rules is None or not rules.former:
+        return NO_NEEDS
+    ends = [need.until_ms for need in rules.former]
+    known = [end_ms for end_ms in ends if end_ms is not None]
+    return SourceNeeds(
+        max(need.retention_ms for need in rules.former),
+        any(need.by_offset for need in rules.former),
+        max(known) if len(known) == len(ends) else None,
+    )
+
+
 def declared(before: DeclaredRules | None, settings: Settings, now_ms: int) -> DeclaredRules:
     """Return what to remember of the rules in these settings, seen now; the same as before while they are the same."""
     mark, retention_ms = mark_of(settings), _retention_ms(settings)
@@ -93,7 +121,8 @@ def _still_needed(former: Iterable[FormerNeed], rules: DeclaredRules, now_ms: in
 
 
 def _retention_ms(settings: Settings) -> int:
-    """Return how long a record may matter: as long as it waits and a margin, or less where a class allows no more."""
+    """Return how long a record may matter: as long as it waits and a margin, or less if less is written or allowed."""
     longest_ms = settings.schedule.max_delay.ms + RETENTION_MARGIN.ms
-    retention = settings.source.retention
-    return longest_ms if retention is None else min(retention.ms, longest_ms)
+    source = settings.source
+    written = str(source.retention.ms) if source.retention is not None else source.config.get("retention.ms", "")
+    return min(int(written), longest_ms) if written.isdecimal() else longest_ms

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Final, Protocol
 
 from delaytopic_api import Settings
@@ -23,6 +24,8 @@ from delaytopic_api.values import (
     TopicProvisioning,
     bucket_topics,
 )
+from delaytopic_operator.model.conditions import instant
+from delaytopic_operator.model.declared_rules import NO_NEEDS, SourceNeeds
 from delaytopic_operator.model.kafka_view import TopicFacts
 from delaytopic_operator.model.record import Role
 
@@ -79,6 +82,8 @@ class DesiredTopic:
     """True if it cannot be made before it is known how many partitions the source has."""
     least_config: Mapping[str, int] = field(default_factory=dict)
     """Lower bounds, kept on every topic managed by the operator; -1 is without bound."""
+    withheld: tuple[str, ...] = ()
+    """Sentences about settings that stay as they are for a while, although others are asked for."""
 
     @property
     def what(self) -> str:
@@ -104,10 +109,19 @@ class DesiredTopic:
 
 
 def desired_topics(
-    settings: Settings, spec: DelayTopicSpec, source: TopicFacts | None, buckets: Sequence[Bucket]
+    settings: Settings,
+    spec: DelayTopicSpec,
+    source: TopicFacts | None,
+    buckets: Sequence[Bucket],
+    needs: SourceNeeds = NO_NEEDS,
 ) -> list[DesiredTopic]:
-    """All topics, in the order in which they are made: the source last, so that all is there when records come."""
+    """All topics, in the order in which they are made: the source last, so that all is there when records come.
+
+    `needs` are those of records that wait by former rules.
+    """
     of_source = _source(settings, spec.source, source)
+    if source is not None and of_source.management is not Management.OBSERVE:
+        of_source = withholding(of_source, source.config or {}, needs)
     partitions = _partitions_of(of_source, source)
     copies = source.replication_factor if source else settings.source.replication_factor
     kept = _managed_by(settings, Management.ADOPT)
@@ -126,6 +140,34 @@ def _source(settings: Settings, spec: TopicSpec, facts: TopicFacts | None) -> De
     least = {"retention.ms": wanted.ms} if wanted is not None and not written_retention else {}
     created = OF_COMPACTED_SOURCE if settings.schedule.capabilities.tombstones else OF_SOURCE
     return _desired(settings, Role.SOURCE, settings.source, spec, created, least)
+
+
+def withholding(source: DesiredTopic, live: Mapping[str, str], needs: SourceNeeds) -> DesiredTopic:
+    """The source without changes that would remove records which still wait by former rules."""
+    end = f"until {instant(needs.until_ms)}" if needs.until_ms is not None else "for a while"
+    why = f"{end}, as records wait that were produced by the rules of before the edit"
+    created, exact, withheld = dict(source.created_config), dict(source.exact_config), []
+    policy = exact.get("cleanup.policy", created.get("cleanup.policy", ""))
+    if needs.by_offset and "compact" in policy and "compact" not in live.get("cleanup.policy", ""):
+        created.pop("cleanup.policy", None)
+        exact.pop("cleanup.policy", None)
+        withheld.append(f"{source.what} is not compacted {why}")
+    written, kept = _milliseconds(exact.get("retention.ms")), _milliseconds(live.get("retention.ms"))
+    if written is not None and kept is not None and written < min(kept, needs.retention_ms):
+        held_ms = min(kept, needs.retention_ms)
+        exact["retention.ms"] = str(held_ms)
+        withheld.append(f"{source.what} has retention.ms={held_ms} and not {written} {why}")
+    least = {
+        name: max(value, needs.retention_ms) if value >= 0 else value for name, value in source.least_config.items()
+    }
+    return replace(source, created_config=created, exact_config=exact, least_config=least, withheld=tuple(withheld))
+
+
+def _milliseconds(text: str | None) -> int | float | None:
+    """Return a retention as a number, without bound for -1; None where there is none."""
+    if text is None or not text.removeprefix("-").isdecimal():
+        return None
+    return inf if int(text) < 0 else int(text)
 
 
 def _target(settings: Settings, spec: TopicSpec, source_count: int | None) -> DesiredTopic:
@@ -217,11 +259,11 @@ def _largest_record(written: Mapping[str, str], source: TopicFacts | None) -> in
 
 
 def needed_buckets(settings: Settings, source: TopicFacts | None = None) -> list[BucketTopic]:
-    """None with another backend, and none with a fixed delay, which needs no backlog.
+    """None with another backend. With a fixed delay they are needed while records wait that other rules read.
 
     `source` is the source topic as it is: how large its records may be. The names do not depend on it.
     """
-    if settings.backend.type is not BackendType.KAFKA_BUCKETS or settings.schedule.delay is not None:
+    if settings.backend.type is not BackendType.KAFKA_BUCKETS:
         return []
     config = (source.config if source is not None else None) or settings.source.config
     largest = config.get("max.message.bytes", "")

@@ -10,6 +10,7 @@ from delaytopic_api import Settings
 from delaytopic_api.documents import DelayTopicSpec, Ownership, TopicStatus
 from delaytopic_api.values import TopicProvisioning
 from delaytopic_operator.model.conditions import Condition
+from delaytopic_operator.model.declared_rules import needs_of_former
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
 from delaytopic_operator.topics.actions import BROKERS_OWN, CreateTopic, DeleteTopic, SetConfig, TopicAction, TopicEvent
@@ -207,7 +208,7 @@ def plan_topics(
     source_facts = view.find(settings.source.topic)
     states = [
         topic_state(desired, view, record, accepted)
-        for desired in desired_topics(settings, spec, source_facts, buckets)
+        for desired in desired_topics(settings, spec, source_facts, buckets, needs_of_former(record.rules))
     ]
     found = [*_problems(settings, states), *_strimzi_problems(settings, states, strimzi, record)]
     if any(problem.stalled for problem in found):

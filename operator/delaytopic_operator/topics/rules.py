@@ -210,6 +210,7 @@ def problems(settings: Settings, topic: Corrected) -> Iterator[TopicProblem]:
 def advice(topic: Corrected) -> Iterator[str]:
     """Return what works and could be better."""
     desired, config = topic.desired, topic.config
+    yield from desired.withheld
     if config is None:
         yield _unreadable(desired)
         return
