@@ -16,11 +16,12 @@ from delaytopic_operator.decide.plan import (
     WriteRecord,
 )
 from delaytopic_operator.decide.planner import decide_scaling, plan
+from delaytopic_operator.decide.rules_in_force import edit_sentence
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.kube.indexers import owner_of
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import FALSE, instant
-from delaytopic_operator.model.declared_rules import DeclaredRules, declared, taken_over
+from delaytopic_operator.model.declared_rules import DeclaredRules, declared, fields_of, taken_over
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
 from delaytopic_operator.model.reconciliation import Key
@@ -106,6 +107,8 @@ __all__ = [
     "declared",
     "desired_children",
     "desired_topics",
+    "edit_sentence",
+    "fields_of",
     "find_former_record",
     "find_record",
     "gather",

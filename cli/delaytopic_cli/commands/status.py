@@ -64,7 +64,16 @@ def _lines(state: LocalState, statuses: Sequence[RelayStatus], *, now_ms: int) -
             f"{sum(each.dead_lettered_total for each in of_topic):,} dead letters",
         ]
         yield f"  {topic.name}: {', '.join(facts)}"
+        yield from _former_rules(of_topic, now_ms)
         yield from _misspelt(topic, of_topic)
+
+
+def _former_rules(statuses: Sequence[RelayStatus], now_ms: int) -> Iterator[str]:
+    former = [rules for each in statuses for shard in each.shards for rules in shard.former_rules]
+    if former:
+        last = clock_text(max(each.last_due_ms for each in former), now_ms=now_ms)
+        records = sum(each.records for each in former)
+        yield f"    up to {records:,} records keep the rules of before an edit, the last due {last}"
 
 
 def _misspelt(topic: KnownTopic, statuses: Sequence[RelayStatus]) -> Iterator[str]:

@@ -27,6 +27,7 @@ def facts_of(document: Mapping[str, Any], events: Iterable[Mapping[str, Any]] = 
         "deletionPolicy": spec.get("deletionPolicy", "Drain"),
         "topics": {role: _topic(role, spec, status) for role in _ROLES},
         "effective": status.get("effective"),
+        "formerRules": status.get("formerRules") or [],
         "backend": status.get("backend"),
         "backlog": status.get("backlog"),
         "relays": status.get("relay"),

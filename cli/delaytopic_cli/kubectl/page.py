@@ -64,6 +64,8 @@ def _row(facts: Facts, now_ms: int) -> tuple[str, ...]:
 
 def _parts(facts: Facts, now_ms: int) -> Iterator[tuple[str, str]]:
     yield "backlog", _backlog(facts, now_ms)
+    if facts["formerRules"]:
+        yield "kept rules", "; ".join(_former(each, now_ms) for each in facts["formerRules"])
     yield "relays", _relays(facts, now_ms)
     scaling = facts["scaling"] or {}
     yield "scaling", str(scaling.get("sentence") or "no decision is in force")
@@ -89,6 +91,14 @@ def _backlog(facts: Facts, now_ms: int) -> str:
     if instant_ms(backlog.get("nextDue")) is not None:
         parts.append(f"next {distance(backlog['nextDue'], now_ms)}")
     return f"{', '.join(parts)} (in {backend}, counted {distance(backlog.get('asOf'), now_ms)})"
+
+
+def _former(rules: Mapping[str, Any], now_ms: int) -> str:
+    words = [f"maxDelay {rules.get('maxDelay')}"]
+    words += [f"{name} {rules[name]}" for name in ("defaultDelay", "delay") if rules.get(name)]
+    words += [f"ids {rules.get('ids')}", f"dialect {rules.get('dialect')}"]
+    many = count(rules.get("records"), "record")
+    return f"{many} with {', '.join(words)}, the last due {distance(rules.get('lastDue'), now_ms)}"
 
 
 def _relays(facts: Facts, now_ms: int) -> str:

@@ -14,6 +14,7 @@ from delaytopic_cli.plan.outcome import Judgement, Outcome, Step, TopicOutcome
 from delaytopic_cli.plan.simulation import Simulated, simulate, steps_of
 from delaytopic_cli.plan.world import (
     ClusterState,
+    Lived,
     World,
     judge,
     key_of,
@@ -31,6 +32,8 @@ from delaytopic_operator.planning import (
     Refusal,
     connection_files,
     decide_scaling,
+    edit_sentence,
+    fields_of,
     find_former_record,
     find_record,
     is_paused,
@@ -92,7 +95,9 @@ def _outcome(key: Key, written: Document | None, before: World, after: World) ->
     if "deletionTimestamp" in document["metadata"]:
         message = "it is being deleted: apply it again once it is gone, and its backlog goes on"
         return TopicOutcome(key, Judgement.REFUSED, "Terminating", message, effective, in_files=in_files)
-    seen = observe(after, key, verdict, lived_in(before, key), _children(key, verdict, before, after))
+    lived = lived_in(before, key)
+    notes += _of_what_waits(lived, verdict, after.now_ms)
+    seen = observe(after, key, verdict, lived, _children(key, verdict, before, after))
     simulated = simulate(seen)
     progress = simulated.last.progress
     if progress.stalled is not None:
@@ -111,6 +116,15 @@ def _outcome(key: Key, written: Document | None, before: World, after: World) ->
         notes=[*notes, *_worries(simulated)],
         in_files=in_files,
     )
+
+
+def _of_what_waits(lived: Lived | None, accepted: Accepted, now_ms: int) -> list[str]:
+    """Return what an edit does to what waits; nothing where nothing waits yet."""
+    if lived is None or not lived.status.get("relay"):
+        return []
+    pending = (lived.status.get("backlog") or {}).get("pending")
+    said = edit_sentence(fields_of(lived.settings), fields_of(accepted.settings), pending, now_ms)
+    return [said] if said is not None else []
 
 
 def _worries(simulated: Simulated) -> Iterator[str]:

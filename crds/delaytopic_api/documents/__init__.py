@@ -50,6 +50,7 @@ from delaytopic_api.documents.settings import (
 )
 from delaytopic_api.documents.status import (
     MOST_FAULTY_HOURS,
+    MOST_FORMER,
     BackendStatus,
     BacklogStatus,
     Condition,
@@ -58,6 +59,7 @@ from delaytopic_api.documents.status import (
     DelayClassStatus,
     DelayTopicStatus,
     EffectiveStatus,
+    FormerRulesStatus,
     Ownership,
     PlannedAction,
     RelayFleetStatus,
@@ -74,6 +76,7 @@ __all__ = [
     "DEFAULT_CLASS_ANNOTATION",
     "GROUP",
     "MOST_FAULTY_HOURS",
+    "MOST_FORMER",
     "MOST_THRESHOLDS",
     "TIMELY",
     "AccessSpec",
@@ -97,6 +100,7 @@ __all__ = [
     "DelayTopicStatus",
     "EffectiveStatus",
     "ExecutorCount",
+    "FormerRulesStatus",
     "KafkaConnection",
     "KubernetesObject",
     "LatenessObjective",

@@ -28,6 +28,7 @@ class ConditionType(StrEnum):
     SLO_MET = "SLOMet"
     PAUSED = "Paused"
     DRAINING = "Draining"
+    RULES_IN_FORCE = "RulesInForce"
     ACCEPTED = "Accepted"
     """Of a DelayClass."""
     DELETION_BLOCKED = "DeletionBlocked"
@@ -72,16 +73,55 @@ class Condition(_Status):
 
 
 class EffectiveStatus(_Status):
-    """Values that follow from spec, class and defaults."""
+    """Values that follow from spec, class and defaults; those of schedule count for what is produced from now on."""
 
     precision: str | None = None
     """In force."""
+    dialect: str | None = None
+    """The headers that are read."""
     max_delay: str | None = None
     """In force."""
+    default_delay: str | None = None
+    """The delay of records without a time header; absent for at once."""
+    delay: str | None = None
+    """The delay of every record; absent where records say it."""
+    ids: str | None = None
+    """The use of names."""
     delay_class: str | None = None
     """The class in use, named or default."""
     delay_class_generation: int | None = None
     """The generation of the class that is applied."""
+
+
+RecordCount = Annotated[int, Field(ge=0, le=2**53)]
+"""A count that another process made: the API server takes no larger numbers, and would refuse the whole status."""
+MOST_FORMER = 8
+"""The number of `FormerRulesStatus` that are listed."""
+
+
+class FormerRulesStatus(_Status):
+    """Rules of before an edit, by which records wait: each record keeps the rules that it was produced by."""
+
+    dialect: Annotated[str, Field(max_length=32)]
+    """The headers that were read."""
+    max_delay: Annotated[str, Field(max_length=32)]
+    """The longest delay that was taken."""
+    default_delay: Annotated[str | None, Field(max_length=32)] = None
+    """The delay of records without a time header; absent for at once."""
+    delay: Annotated[str | None, Field(max_length=32)] = None
+    """The delay of every record; absent where records said it."""
+    ids: Annotated[str, Field(max_length=32)]
+    """The use of names."""
+    allowed: Annotated[list[Annotated[str, Field(max_length=255)]], Field(max_length=16)] = []
+    """The topics that records could name besides the target; * where that is asked when they are due alone."""
+    declared_at: AwareDatetime | None = None
+    """The time at which the operator saw these rules first."""
+    records: RecordCount
+    """At most so many records wait by them."""
+    partitions: Annotated[int, Field(ge=0)]
+    """The number of source partitions in which they do."""
+    last_due: AwareDatetime
+    """The time at which the last of them is due."""
 
 
 class TopicStatus(_Status):
@@ -141,10 +181,6 @@ class BacklogStatus(_Status):
     """The nearest due time."""
     as_of: AwareDatetime | None = None
     """The time of the count."""
-
-
-RecordCount = Annotated[int, Field(ge=0, le=2**53)]
-"""A count of an audit's pod: the API server takes no larger numbers, and would refuse the whole status."""
 
 
 class SloBurnRateStatus(_Status):
@@ -255,6 +291,8 @@ class DelayTopicStatus(_Status):
     """One of each type."""
     effective: EffectiveStatus | None = None
     """Values that follow from spec, class and defaults."""
+    former_rules: Annotated[list[FormerRulesStatus], Field(max_length=MOST_FORMER)] = []
+    """Rules of before an edit by which records wait, the oldest first; empty if all that waits has those of now."""
     source: TopicStatus | None = None
     """The source topic."""
     target: TopicStatus | None = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from delaytopic_api.policy.access import refusals
+from delaytopic_api.policy.reading_rules import may_wait_together, rules_mark
 from delaytopic_api.policy.resolve import LATENESS_OF_PRECISION, RETENTION_MARGIN, mark_of, relay_config
-from delaytopic_api.policy.rules_mark import rules_mark
 
 __all__ = [
     "LATENESS_OF_PRECISION",
     "RETENTION_MARGIN",
     "mark_of",
+    "may_wait_together",
     "refusals",
     "relay_config",
     "rules_mark",

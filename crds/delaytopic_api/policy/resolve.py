@@ -18,7 +18,7 @@ from delaytopic_api.documents.settings import (
 from delaytopic_api.documents.topics import TopicSpec
 from delaytopic_api.errors import Problem, Refused
 from delaytopic_api.policy.access import refusals
-from delaytopic_api.policy.rules_mark import rules_mark
+from delaytopic_api.policy.reading_rules import rules_mark
 from delaytopic_api.relay.config import (
     HttpServer,
     RelayBackend,

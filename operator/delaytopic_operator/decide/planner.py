@@ -22,7 +22,7 @@ from delaytopic_operator.decide.plan import (
     WriteRecord,
     step_in,
 )
-from delaytopic_operator.decide.rules_in_force import rules_of, rules_taken_over
+from delaytopic_operator.decide.rules_in_force import rules_conditions, rules_of, rules_taken_over
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
@@ -139,7 +139,13 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
     wanted = relays.wanted(seen, accepted, decision, may_begin=_may_begin(seen, topic_plan))
     changes = relays.changes(seen, wanted, decision)
     record = rules_taken_over(record, seen, wanted)
-    conditions = [_accepted(seen), _topics_condition(seen, topic_plan), backend, *relays.conditions(seen, decision)]
+    conditions = [
+        _accepted(seen),
+        _topics_condition(seen, topic_plan),
+        backend,
+        *relays.conditions(seen, decision),
+        *rules_conditions(seen, record.rules),
+    ]
     busy = bool(topic_plan and topic_plan.actions)
     step = step_in(changes)
     gone = sorted(seen.gone_relays)

@@ -7,14 +7,25 @@ from typing import Any
 
 from delaytopic_api.documents import BackendStatus, EffectiveStatus, RelayFleetStatus
 from delaytopic_operator.model.conditions import instant
-from delaytopic_operator.observe.fleet import backlog
+from delaytopic_operator.observe.fleet import Fleet, backlog
+from delaytopic_operator.observe.former_rules import former_rules
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.resources import selector
 from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.explain import explain
 from delaytopic_operator.topics.plan import TopicPlan
 
-KEPT_WHEN_UNKNOWN = ("source", "target", "deadLetter", "history", "backlog", "slo", "effective", "backend")
+KEPT_WHEN_UNKNOWN = (
+    "source",
+    "target",
+    "deadLetter",
+    "history",
+    "backlog",
+    "slo",
+    "effective",
+    "backend",
+    "formerRules",
+)
 """Parts that stay as they were while there is nothing newer to say."""
 
 
@@ -42,9 +53,14 @@ def _settings(seen: Observation) -> dict[str, Any]:
     if seen.accepted is None:
         return {}
     settings, of_class = seen.accepted.settings, seen.accepted.delay_class
+    schedule = settings.schedule
     effective = EffectiveStatus(
         precision=str(settings.precision),
-        max_delay=str(settings.schedule.max_delay),
+        dialect=str(schedule.dialect),
+        max_delay=str(schedule.max_delay),
+        default_delay=str(schedule.default_delay) if schedule.default_delay is not None else None,
+        delay=str(schedule.delay) if schedule.delay is not None else None,
+        ids=str(schedule.ids),
         delay_class=of_class.metadata.name if of_class else None,
         delay_class_generation=_applied_generation(seen),
     )
@@ -79,7 +95,17 @@ def _fleet(seen: Observation, decision: Decision | None) -> dict[str, Any]:
     relay = {**status.to_document(), **_last_scale(decision)}
     look_ahead_ms = seen.accepted.settings.autoscaling.look_ahead.ms if seen.accepted is not None else 0
     counted = backlog(fleet, look_ahead_ms)
-    return {"relay": relay, **({"backlog": counted.to_document()} if counted is not None else {})}
+    return {
+        "relay": relay,
+        **({"backlog": counted.to_document()} if counted is not None else {}),
+        **_former_rules(fleet),
+    }
+
+
+def _former_rules(fleet: Fleet) -> dict[str, Any]:
+    """Return an empty list only where every partition was heard of."""
+    found = former_rules(fleet)
+    return {"formerRules": [each.to_document() for each in found]} if found or fleet.complete else {}
 
 
 def _last_scale(decision: Decision | None) -> dict[str, Any]:

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from delaytopic_api import Settings
 from delaytopic_api.documents import Model
 from delaytopic_api.policy import RETENTION_MARGIN, mark_of
+
+LONGEST_FIELD: Final = 200
 
 
 class _Part(Model):
@@ -46,6 +48,10 @@ class DeclaredRules(_Part):
     """`rules_mark`: another one means other rules."""
     declared_ms: int
     """The time at which the operator saw them first in this form; each later form has a later one."""
+    fields: dict[str, str] = Field(default_factory=dict)
+    """The rules in words, by the field where each is written."""
+    superseded: dict[str, str] = Field(default_factory=dict)
+    """The same of the rules that relays read by until they take these over."""
     retention_ms: int
     """For so long they ask the source to keep each record."""
     by_offset: bool = True
@@ -85,17 +91,42 @@ def needs_of_former(rules: DeclaredRules | None) -> SourceNeeds:
 
 def declared(before: DeclaredRules | None, settings: Settings, now_ms: int) -> DeclaredRules:
     """Return what to remember of the rules in these settings, seen now; the same as before while they are the same."""
-    mark, retention_ms = mark_of(settings), _retention_ms(settings)
-    by_offset = not settings.schedule.capabilities.tombstones
+    rules = DeclaredRules(
+        mark=mark_of(settings),
+        declared_ms=now_ms,
+        fields=fields_of(settings),
+        retention_ms=_retention_ms(settings),
+        by_offset=not settings.schedule.capabilities.tombstones,
+    )
     if before is None:
-        return DeclaredRules(mark=mark, declared_ms=now_ms, retention_ms=retention_ms, by_offset=by_offset)
-    rules = before.model_copy(update={"retention_ms": retention_ms, "by_offset": by_offset})
-    former = before.former
-    if before.mark != mark:
-        declared_ms = max(now_ms, before.declared_ms + 1)
-        rules = rules.model_copy(update={"mark": mark, "declared_ms": declared_ms, "taken_over": False})
-        former = (*former, FormerNeed(retention_ms=before.retention_ms, by_offset=before.by_offset))
+        return rules
+    if before.mark == rules.mark:
+        of_now = {"retention_ms": rules.retention_ms, "by_offset": rules.by_offset}
+        rules, former = before.model_copy(update=of_now), before.former
+    else:
+        in_force = before.fields if before.taken_over or not before.superseded else before.superseded
+        later = {"declared_ms": max(now_ms, before.declared_ms + 1), "superseded": in_force}
+        rules = rules.model_copy(update=later)
+        former = (*before.former, FormerNeed(retention_ms=before.retention_ms, by_offset=before.by_offset))
     return rules.model_copy(update={"former": _still_needed(former, rules, now_ms)})
+
+
+def fields_of(settings: Settings) -> dict[str, str]:
+    """Return the rules in words, by the field where each is written; without those that are not set."""
+    schedule = settings.schedule
+    options = (schedule.cesium, schedule.scheduler, schedule.redelivery)
+    words = {
+        "dialect": schedule.dialect,
+        "maxDelay": schedule.max_delay,
+        "defaultDelay": schedule.default_delay,
+        "delay": schedule.delay,
+        "ids": schedule.ids,
+        "target.allowed": ", ".join(settings.allowed_targets),
+        "options": ", ".join(
+            f"{name} {value}" for each in options if each is not None for name, value in each.to_document().items()
+        ),
+    }
+    return {name: str(value)[:LONGEST_FIELD] for name, value in words.items() if value}
 
 
 def taken_over(rules: DeclaredRules, now_ms: int) -> DeclaredRules:
@@ -105,7 +136,7 @@ def taken_over(rules: DeclaredRules, now_ms: int) -> DeclaredRules:
     ended = (
         need if need.ended_ms is not None else need.model_copy(update={"ended_ms": now_ms}) for need in rules.former
     )
-    return rules.model_copy(update={"taken_over": True, "former": tuple(ended)})
+    return rules.model_copy(update={"taken_over": True, "superseded": {}, "former": tuple(ended)})
 
 
 def _still_needed(former: Iterable[FormerNeed], rules: DeclaredRules, now_ms: int) -> tuple[FormerNeed, ...]:

@@ -51,6 +51,8 @@ _RULES: Final = (
     _Rule(ConditionType.ACCEPTED, "Unknown", WARNING, None, at_first=False),
     _Rule(ConditionType.ACCEPTED, "True", NORMAL, "Accepted", at_first=False),
     _Rule(ConditionType.DELETION_BLOCKED, "True", WARNING, "DeletionBlocked"),
+    _Rule(ConditionType.RULES_IN_FORCE, "False", WARNING, None, only=("EditWaits",)),
+    _Rule(ConditionType.RULES_IN_FORCE, "True", NORMAL, None, at_first=False),
     _Rule(ConditionType.DRAINING, "True", NORMAL, "DrainStarted", only=("Draining", "DrainTimeoutNear")),
 )
 _HELD: Final = ("SignalStale",)

@@ -117,3 +117,15 @@ def test_a_table_has_a_line_for_each() -> None:
         "NAMESPACE   NAME        VERDICT   PENDING   OVERDUE   NEXT DUE   RELAYS   P99   SOURCE",
         "shop        reminders   Ready     3         1         40s ago    1/1      -     shop.reminders.delayed",
     ]
+
+
+def test_a_page_tells_of_former_rules_by_which_records_wait() -> None:
+    former = {"dialect": "Native", "maxDelay": "24h", "ids": "ByHeader", "defaultDelay": "5s", "records": 1_200,
+              "partitions": 4, "lastDue": "2026-11-21T15:06:40Z"}  # fmt: skip
+    document = delay_topic(READY, formerRules=[former])
+
+    lines = list(page_lines(document, facts_of(document), NOW_MS, 200))
+
+    assert [line for line in lines if line.startswith("kept rules")] == [
+        "kept rules  1,200 records with maxDelay 24h, defaultDelay 5s, ids ByHeader, dialect Native, the last due in 1h"
+    ]

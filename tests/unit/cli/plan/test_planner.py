@@ -158,6 +158,30 @@ def test_a_change_of_a_class_shows_what_becomes_of_the_delay_topics_that_use_it(
     assert (steps(outcome), only(outcome).in_files) == (["Update ConfigMap", "Update Deployment"], False)
 
 
+def test_an_edit_says_what_it_does_to_what_waits() -> None:
+    [live] = STATE.topics
+    backlog = {"pending": 1_200, "overdue": 0}
+    busy = replace(STATE, topics=[{**live, "status": {**live["status"], "backlog": backlog}}])
+
+    notes = only(against(busy, delay_topic(schedule={"maxDelay": "5s"}))).notes
+    others = only(against(busy, delay_topic(precision="200ms"))).notes
+
+    assert notes == [
+        "what waits keeps maxDelay 720h (up to 1,200 records, the last due by 2026-12-21T14:06:40Z); what is produced "
+        "from now on gets maxDelay 5s"
+    ]
+    assert others == []
+
+
+def test_an_edit_that_has_to_wait_is_said_to() -> None:
+    [note] = only(against(STATE, delay_topic(schedule={"dialect": "Scheduler"}))).notes
+
+    assert note.endswith(
+        "The edit waits until nothing waits any more, as the ids of dialect Scheduler are others than those of Native: "
+        "let producers pause until then, or make another DelayTopic"
+    )
+
+
 def test_a_paused_delay_topic_changes_itself_and_nothing_else() -> None:
     paused = with_annotation(delay_topic(precision="200ms"), {"delaytopic.dev/pause-reconciliation": "true"})
 

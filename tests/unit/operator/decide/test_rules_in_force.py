@@ -1,4 +1,4 @@
-"""Tests of when the rules of a DelayTopic are declared, and when relays are known to read by them."""
+"""Tests of when rules are declared, when relays are known to read by them, and what is said of it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,24 @@ import yaml
 from tests.support.operator.scenes import DECLARED_MS, NOW_MS, document, fleet, record, seen
 from tests.unit.operator.decide.test_planner import living, look
 
+from delaytopic_api.relay import FormerRules
+from delaytopic_api.values import Dialect, Ids
 from delaytopic_operator.decide.plan import Apply, WriteRecord
 from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.model.conditions import summed_up
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.fleet import Fleet, RelayPage
 from delaytopic_operator.observe.observation import Observation
 
+DAY_MS = 24 * 3_600_000
+FORMER = FormerRules(
+    dialect=Dialect.NATIVE,
+    max_delay_ms=720 * 3_600_000,
+    ids=Ids.BY_HEADER,
+    declared_ms=DECLARED_MS,
+    last_due_ms=NOW_MS + DAY_MS,
+    records=1_200,
+)
 EDITED: dict[str, Any] = {"schedule": {"maxDelay": "24h"}}
 
 
@@ -92,3 +104,118 @@ def test_an_edit_while_it_drains_is_declared_once() -> None:
     assert first.rules is not None
     assert first.rules.declared_ms == NOW_MS
     assert not [each for each in plan(again).actions if isinstance(each, WriteRecord)]
+
+
+# -- what is said
+
+
+def known(found: Observation, *former: FormerRules, waits: str | None = None, partitions: int = 1) -> Observation:
+    """Return it with relays that know these rules of before."""
+    [page] = fleet(0).pages
+    assert page.status is not None
+    [shard] = page.status.shards
+    said = {"former_rules": list(former), "rules_wait": waits}
+    shards = [shard.model_copy(update={"partition": number, **said}) for number in range(partitions)]
+    status = page.status.model_copy(update={"shards": shards})
+    return replace(found, fleet=replace(found.fleet, pages=[RelayPage("relay-1", status)], partitions=partitions))
+
+
+def condition(found: Observation) -> tuple[str, str, str]:
+    [said] = [each for each in plan(found).conditions if each.type == "RulesInForce"]
+    return said.status, said.reason, said.message
+
+
+def test_rules_are_in_force_while_nothing_keeps_others() -> None:
+    assert condition(look()) == ("True", "InForce", "all that waits was read by the rules of now")
+    assert "formerRules" not in plan(look()).parts
+
+
+def test_until_relays_have_rolled_it_is_said_what_the_edit_does() -> None:
+    edited = look(living(**EDITED))
+    first = look(record=record().model_copy(update={"rules": None}))
+
+    assert condition(edited) == (
+        "False",
+        "RollingOut",
+        "what is produced before all relays have started anew is read by the rules of before: what waits keeps "
+        "maxDelay 720h (an unknown number of records, the last due by 2026-12-21T14:01:26Z); what is produced from now "
+        "on gets maxDelay 24h",
+    )
+    assert condition(first)[:2] == ("Unknown", "RollingOut")
+
+
+def test_what_keeps_former_rules_is_counted_over_all_partitions() -> None:
+    after = known(settled(look(living(**EDITED))), FORMER, partitions=3)
+
+    assert condition(after) == (
+        "True",
+        "FormerRulesWait",
+        "3,600 records keep maxDelay 720h, the last is due at 2026-11-22T14:01:26Z. What is produced from now on gets "
+        "maxDelay 24h",
+    )
+    assert plan(after).parts["formerRules"] == [
+        {
+            "dialect": "Native",
+            "maxDelay": "720h",
+            "ids": "ByHeader",
+            "allowed": [],
+            "declaredAt": "2026-11-21T13:01:26Z",
+            "records": 3_600,
+            "partitions": 3,
+            "lastDue": "2026-11-22T14:01:26Z",
+        }
+    ]
+    assert said_of(after)["Ready"] == said_of(known(settled(look(living(**EDITED)))))["Ready"]
+
+
+def said_of(found: Observation) -> dict[str, tuple[str, str]]:
+    return {each.type: (each.status, each.reason) for each in summed_up(plan(found).conditions, plan(found).progress)}
+
+
+def test_rules_of_different_edits_are_told_apart_the_oldest_first() -> None:
+    later = FORMER.model_copy(
+        update={"declared_ms": DECLARED_MS + 1, "max_delay_ms": DAY_MS, "delay_ms": DAY_MS, "records": 1}
+    )
+
+    after = known(settled(look(living(**EDITED))), later, FORMER)
+
+    assert [each["maxDelay"] for each in plan(after).parts["formerRules"]] == ["720h", "24h"]
+    assert condition(after)[2] == (
+        "1,200 records keep maxDelay 720h, the last is due at 2026-11-22T14:01:26Z; 1 record keeps delay 24h, the last "
+        "is due at 2026-11-22T14:01:26Z. What is produced from now on gets maxDelay 24h, no delay"
+    )
+
+
+def test_an_edit_that_waits_says_why_and_until_when() -> None:
+    edited = look(living(schedule={"dialect": "Kaspr", "maxDelay": "720h"}))
+    waits = known(settled(edited), waits="the ids are others")
+
+    assert "The edit waits until nothing waits any more" in condition(edited)[2]
+    assert condition(waits) == (
+        "False",
+        "EditWaits",
+        "1 source partitions (the first: 0) are read by the rules of before the edit: the ids are others. What was "
+        "produced before the edit is due by 2026-12-21T14:01:26Z",
+    )
+
+
+def test_what_was_said_stays_while_not_all_relays_answer() -> None:
+    before = {"type": "RulesInForce", "status": "True", "reason": "FormerRulesWait", "message": "1,200 records"}
+    former = plan(known(look(), FORMER)).parts["formerRules"]
+    found = living()
+    found["status"] = {"conditions": [before], "formerRules": former}
+
+    away = look(found, fleet=fleet(None))
+
+    assert condition(away) == ("True", "FormerRulesWait", "1,200 records")
+    assert plan(away).parts["formerRules"] == former
+
+
+def test_pages_that_no_relay_writes_make_no_status_that_the_api_server_refuses() -> None:
+    endless = FORMER.model_copy(
+        update={"max_delay_ms": -5, "records": 2**63 - 1, "allowed": ["x" * 9_999] * 99, "declared_ms": 0}
+    )
+
+    [status] = plan(known(look(), *[endless] * 99)).parts["formerRules"]
+
+    assert (status["records"], status["maxDelay"], len(status["allowed"])) == (2**53, "-5 ms", 16)

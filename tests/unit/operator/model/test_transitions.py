@@ -29,8 +29,18 @@ MET, MISSED = condition("SLOMet", "True", "Met"), condition("SLOMet", "False", "
 STALE = condition("AutoscalingActive", "Unknown", "SignalStale")
 SCALING = condition("AutoscalingActive", "True", "Enough")
 
+BEGINNING = condition("RulesInForce", "Unknown", "RollingOut")
+ROLLING, WAITING = condition("RulesInForce", "False", "RollingOut"), condition("RulesInForce", "False", "EditWaits")
+IN_FORCE, KEPT = condition("RulesInForce", "True", "InForce"), condition("RulesInForce", "True", "FormerRulesWait")
+
 CASES: list[tuple[str, list[Condition], list[Condition], list[tuple[str, str]]]] = [
     ("nothing", [], [], []),
+    ("the first rules", [BEGINNING], [IN_FORCE], []),
+    ("rules are edited", [IN_FORCE], [ROLLING], []),
+    ("what waits keeps the former rules", [ROLLING], [KEPT], [("Normal", "FormerRulesWait")]),
+    ("nothing keeps former rules any more", [KEPT], [IN_FORCE], [("Normal", "InForce")]),
+    ("an edit waits", [ROLLING], [WAITING], [("Warning", "EditWaits")]),
+    ("an edit waits on", [WAITING], [WAITING], []),
     ("ready for the first time", [], [READY], [("Normal", "Ready")]),
     ("still ready", [READY], [READY], []),
     ("not ready yet", [], [NOT_READY], []),
