@@ -18,6 +18,7 @@ from delaytopic_operator.resources import Remembered, audit_children, children
 from delaytopic_operator.resources.identity import APPLIED_HASH
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.decision import Decision
+from delaytopic_operator.topics.ownership import ACCEPT_RECREATION, accepted_ids, accepted_source
 
 _ROLLS = ".spec.template"
 KINDS = ("ConfigMap", "CronJob", "Deployment", "NetworkPolicy", "PodDisruptionBudget", "ServiceAccount")
@@ -68,10 +69,15 @@ def desired_children(
         seen.config,
         seen.secrets_version,
         count,
-        Remembered(rules_of(seen, accepted).declared_ms),
+        Remembered(rules_of(seen, accepted).declared_ms, _accepted_source(seen)),
     )
     audit = audit_children(accepted.topic, of_class, settings, identity, seen.config) if audited else []
     return [*documents, *audit]
+
+
+def _accepted_source(seen: Observation) -> str | None:
+    source = seen.record.source if seen.record is not None else None
+    return accepted_source(source, accepted_ids(seen.annotations.get(ACCEPT_RECREATION)))
 
 
 def replicas(seen: Observation, settings: Settings, decision: Decision | None) -> int:

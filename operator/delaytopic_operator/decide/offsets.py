@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import Duration
 from delaytopic_operator.decide.plan import Action, Apply, RestoreOffsets
+from delaytopic_operator.model.conditions import TRUE, Condition, instant
 from delaytopic_operator.model.offsets_backup import forgotten, updated
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.model.transitions import WARNING, Event
 from delaytopic_operator.observe.observation import Observation
 
+NEWS_MS: Final = 24 * 3_600_000
+"""For so long the status tells of records that come again."""
 SHORT_MS: Final = 24 * 3_600_000
 """Brokers that forget sooner do so before anybody has looked at what is wrong with relays."""
 
 
 def with_backup(record: RouteRecord, seen: Observation) -> RouteRecord:
     """Return the record with what was read of the relays' committed offsets."""
-    backup = updated(record.offsets, seen.committed.read if seen.committed is not None else None)
+    backup = updated(record.offsets, seen.committed.read if seen.committed is not None else None, seen.now_ms)
     return record if backup == record.offsets else record.model_copy(update={"offsets": backup})
 
 
@@ -29,6 +33,19 @@ def restored(seen: Observation, record: RouteRecord, changes: Iterable[Action]) 
         return []
     lost = seen.committed is not None and seen.fleet.desired > 0 and forgotten(kept, seen.committed.read)
     return [RestoreOffsets(record.group_id, kept)] if lost or _begin(seen, changes) else []
+
+
+def outdated(seen: Observation) -> Condition | None:
+    """Return BackendReady for a day after offsets had to be restored that were older than what relays had delivered."""
+    found = seen.record.outdated if seen.record is not None else None
+    if found is None or seen.now_ms - found.restored_ms >= NEWS_MS:
+        return None
+    since = instant(found.since_ms)
+    message = (
+        f"Kafka had forgotten what relays have delivered, and what was backed up is of {since}: records delivered "
+        f"since {since} come again; raise offsets.retention.minutes where operator and relays may be away for long"
+    )
+    return Condition(ConditionType.BACKEND_READY, TRUE, "OffsetsOutdated", message)
 
 
 def is_awaited(seen: Observation) -> bool:

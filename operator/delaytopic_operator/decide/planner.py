@@ -9,7 +9,7 @@ from delaytopic_api.values import Suspend
 from delaytopic_operator.decide import children as relays
 from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_condition
 from delaytopic_operator.decide.deletion import needs_hold, plan_deletion, plan_orphans
-from delaytopic_operator.decide.offsets import not_kept, restored, retention_advice, with_backup
+from delaytopic_operator.decide.offsets import not_kept, outdated, restored, retention_advice, with_backup
 from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
@@ -23,6 +23,7 @@ from delaytopic_operator.decide.plan import (
     step_in,
 )
 from delaytopic_operator.decide.rules_in_force import rules_conditions, rules_of, rules_taken_over
+from delaytopic_operator.decide.standing_still import retention_passed, standing_still
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
@@ -189,6 +190,7 @@ def _record(seen: Observation, accepted: Accepted) -> RouteRecord:
         "pending": seen.record.pending if is_resumed(seen) else None,
         "cluster_id": cluster_id or seen.record.cluster_id,
         "rules": rules_of(seen, accepted),
+        "outdated": seen.record.outdated if outdated(seen) is not None else None,
     }
     return resumed.model_copy(update=now)
 
@@ -212,7 +214,8 @@ def _topics(seen: Observation, accepted: Accepted, record: RouteRecord) -> Topic
 def _topics_condition(seen: Observation, topic_plan: TopicPlan | None) -> Condition:
     problem = seen.secrets_problem or seen.topics_problem
     if topic_plan is not None:
-        return topic_plan.topics
+        still = standing_still(seen) if topic_plan.topics.status is TRUE else None
+        return still if still is not None else topic_plan.topics
     if problem is None:
         return Condition(ConditionType.TOPICS_READY, UNKNOWN, "Unknown", "not looked at yet")
     return Condition(ConditionType.TOPICS_READY, UNKNOWN if problem.passing else FALSE, problem.reason, problem.message)
@@ -223,8 +226,9 @@ def _backend_condition(seen: Observation, topic_plan: TopicPlan | None) -> Condi
     assert seen.accepted is not None
     if seen.secrets_problem is not None:
         return Condition(ConditionType.BACKEND_READY, FALSE, seen.secrets_problem.reason, seen.secrets_problem.message)
-    of_redis = [condition for condition in (quota_condition(seen.fleet), seen.backend) if condition is not None]
-    found = [*(topic_plan.backend if topic_plan else ()), *of_redis]
+    of_topics = topic_plan.backend if topic_plan else ()
+    others = [outdated(seen), retention_passed(seen), *of_topics, quota_condition(seen.fleet), seen.backend]
+    found = [condition for condition in others if condition is not None]
     worst = sorted(found, key=lambda condition: condition.status is TRUE)
     if worst:
         return worst[0]
@@ -277,6 +281,9 @@ def _progress(seen: Observation, topic_plan: TopicPlan | None, changes: list[str
         return Progress(stalled=topic_plan.stalled, stalled_reason=topic_plan.topics.reason)
     if seen.topics_problem is not None and seen.topics_problem.stalled:
         return Progress(stalled=seen.topics_problem.message, stalled_reason=seen.topics_problem.reason)
+    still = standing_still(seen)
+    if still is not None:
+        return Progress(stalled=still.message, stalled_reason=still.reason)
     if topic_plan is not None and topic_plan.reconciling is not None:
         return Progress(reconciling=topic_plan.reconciling)
     if changes:

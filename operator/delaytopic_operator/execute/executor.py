@@ -30,7 +30,9 @@ from delaytopic_operator.errors import Conflict, ObjectForeign, OperatorError
 from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model import kinds
+from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.model.kinds import Kind, kind_of
+from delaytopic_operator.model.offsets_backup import OutdatedOffsets
 from delaytopic_operator.model.record import RouteRecord, record_document
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.observe.observation import Observation
@@ -54,6 +56,10 @@ class Outcome:
     """The scaling step that was executed."""
     failure: OperatorError | None = None
     failed: Action | None = None
+    written: tuple[RouteRecord, ScalingMemory | None] | None = None
+    """The record that was written last, and what scaling remembers."""
+    outdated: OutdatedOffsets | None = None
+    """Restored offsets that were older than what relays had delivered."""
     was_gone: bool = False
     """True if the object had gone before it could be let go: somebody has told all of it already."""
 
@@ -99,7 +105,7 @@ class Executor:
                     seen, [FINALIZER] if isinstance(action, AddFinalizer) else []
                 )
             case WriteRecord(record, memory):
-                self._write(seen, record, memory)
+                self._write(seen, record, memory, outcome)
             case ForgetRecord(name):
                 self._kube.delete(kinds.CONFIG_MAP, self._config.namespace, name)
             case DoTopic(step):
@@ -117,7 +123,10 @@ class Executor:
                 self._guard()
                 self._topics.purge(seen, record, topics=topics, guard=self._guard)
 
-    def _write(self, seen: Observation, record: RouteRecord, memory: ScalingMemory | None) -> None:
+    def _write(self, seen: Observation, record: RouteRecord, memory: ScalingMemory | None, outcome: Outcome) -> None:
+        if outcome.outdated is not None:
+            record = record.model_copy(update={"outdated": outcome.outdated})
+        outcome.written = record, memory
         document = record_document(record, self._config.namespace)
         if memory is not None:
             document["data"].update(memory_data(memory, seen.now_ms))
@@ -131,9 +140,20 @@ class Executor:
 
     def _restore(self, seen: Observation, action: RestoreOffsets, outcome: Outcome) -> None:
         self._guard()
-        if self._topics.restore(seen, action.group_id, action.offsets):
-            note = f"Kafka had forgotten what {action.group_id} has delivered, while there were no relays: restored"
+        found = self._topics.restore(seen, action.group_id, action.offsets)
+        if found is None:
+            return
+        forgot, as_of = f"Kafka had forgotten what {action.group_id} has delivered", instant(found.as_of_ms)
+        if not found.outdated:
+            note = f"{forgot}, while there were no relays: restored as of {as_of}"
             outcome.events.append(Event(NORMAL, "OffsetsRestored", note))
+            return
+        note = f"{forgot}; what was backed up is of {as_of}: records delivered since {as_of} come again"
+        outcome.events.append(Event(WARNING, "OffsetsOutdated", note))
+        outcome.outdated = OutdatedOffsets(restored_ms=seen.now_ms, since_ms=found.as_of_ms)
+        record, memory = outcome.written or (seen.record, seen.saved_memory)
+        if record is not None:
+            self._write(seen, record, memory, outcome)
 
     def _remove_members(self, seen: Observation, group_id: str, names: Sequence[str], outcome: Outcome) -> None:
         """Take relays out of their group; where that fails, the end of their sessions does it in some seconds."""

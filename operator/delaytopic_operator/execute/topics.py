@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import redis
 from redis.cluster import RedisCluster
@@ -26,10 +26,21 @@ SCAN_COUNT: Final = 1_000
 """Keys that Redis looks at for one answer: some 0.3 ms of its one thread."""
 _SPECIAL: Final = re.compile(r"([*?\[\]\\])")
 
+CLOCKS_MS: Final = 60_000
+"""The brokers' clock and the operator's may differ by so much."""
 Going = Callable[[], object]
 """Asked before each request; raises what ends the purge."""
 Together = Callable[[Sequence[bytes]], list[Sequence[bytes]]]
 """The keys that may go in one command."""
+
+
+class Restored(NamedTuple):
+    """Offsets that were committed again."""
+
+    as_of_ms: int
+    """The time up to which they tell what was delivered."""
+    outdated: bool
+    """True if the target topic has later records, some of which may come again."""
 
 
 def do_purge_step(step: BacklogStep, cluster: KafkaCluster, target: RedisTarget | None, going: Going) -> int:
@@ -128,14 +139,17 @@ class TopicsExecutor:
         topic = seen.accepted.settings.source.topic
         return self._topics.cluster(seen, seen.accepted).remove_members(group_id, topic, names)
 
-    def restore(self, seen: Observation, group_id: str, kept: OffsetsBackup) -> bool:
-        """Commit again what the group lost; nothing for a topic that was made anew.
-
-        Return whether there was anything.
-        """
+    def restore(self, seen: Observation, group_id: str, kept: OffsetsBackup) -> Restored | None:
+        """Commit again what the group lost; nothing for a topic that was made anew. None if there was nothing."""
         assert seen.accepted is not None
         cluster = self._topics.cluster(seen, seen.accepted)
         facts = cluster.view([kept.topic], fresh=True).find(kept.topic)
         if facts is None or facts.topic_id != kept.topic_id:
-            return False
-        return cluster.restore_offsets(group_id, kept.topic, kept.partitions)
+            return None
+        # Asked before: what cannot be told now is told when it is tried again.
+        later_ms = kept.as_of_ms(kept.partitions) + CLOCKS_MS
+        later = cluster.offsets_at(seen.accepted.settings.target.topic, [later_ms]).get(later_ms, {})
+        restored = cluster.restore_offsets(group_id, kept.topic, kept.partitions)
+        if not restored:
+            return None
+        return Restored(kept.as_of_ms(restored), any(offset is not None for offset in later.values()))

@@ -218,13 +218,15 @@ class KafkaCluster:
             known = self._retention = (time.monotonic(), found)
         return known[1]
 
-    def restore_offsets(self, group_id: str, topic: str, offsets: Mapping[int, Committed]) -> bool:
-        """Commit again what was forgotten; nothing where there is something. Whether there was anything to do.
+    def restore_offsets(self, group_id: str, topic: str, offsets: Mapping[int, Committed]) -> frozenset[int]:
+        """Commit again what was forgotten; nothing where there is something. Return the partitions.
 
         Raises `KafkaUnavailable` while the group has members, and as `perform` does.
         """
         known = self.committed(group_id, topic)
-        return self._commit(group_id, topic, {one: found for one, found in offsets.items() if one not in known})
+        forgotten = {one: found for one, found in offsets.items() if one not in known}
+        self._commit(group_id, topic, forgotten)
+        return frozenset(forgotten)
 
     def skip_to_end(self, group_id: str, topic: str) -> bool:
         """Commit the ends of a topic, so that nothing that is there now is delivered any more. Raises as above."""

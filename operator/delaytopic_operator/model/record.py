@@ -19,7 +19,7 @@ from delaytopic_api.documents import KafkaConnection, Model, Ownership
 from delaytopic_api.values import BackendType
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.model.declared_rules import DeclaredRules
-from delaytopic_operator.model.offsets_backup import OffsetsBackup, backup_text, parse_backup
+from delaytopic_operator.model.offsets_backup import OffsetsBackup, OutdatedOffsets, backup_text, parse_backup
 from delaytopic_operator.model.reconciliation import Key
 
 Document = dict[str, Any]
@@ -70,6 +70,8 @@ class TopicRecord(_Record):
     """Created and Adopted topics are changed, and go with `deletionPolicy: Delete`; Observed ones are never touched."""
     topic_id: str | None = None
     """Kafka's id; None between the intent to create the topic and the first sight of it."""
+    replaces: str | None = None
+    """The id of a topic that was lost, and in whose place the operator made this one, as a person had accepted."""
     stranger_id: str | None = None
     """Another id that was seen under this name, and told in an event."""
 
@@ -119,6 +121,8 @@ class RouteRecord(_Record):
     """While it drains: when what is still pending is retained."""
     source_partitions: int | None = None
     """While it drains: how many there are to account for."""
+    outdated: OutdatedOffsets | None = None
+    """Older offsets than those that relays had last committed, which had to be restored."""
     rules: DeclaredRules | None = None
     """The rules by which relays read; None until they were first seen."""
     offsets: OffsetsBackup | None = Field(default=None, exclude=True)

@@ -31,6 +31,8 @@ class Remembered(NamedTuple):
 
     declared_ms: int | None = None
     """The time at which the rules for records were declared."""
+    accepted_topic_id: str | None = None
+    """The id of the source topic, if somebody has accepted it in the place of another one."""
 
 
 def service_account(identity: RelayIdentity) -> Document:
@@ -101,6 +103,7 @@ def children(
         limits=relay_limits(settings, template, resources),
         signing_keys_file=files.signing_keys.path if files.signing_keys else None,
         declared_ms=remembered.declared_ms,
+        accepted_topic_id=remembered.accepted_topic_id,
     )
     pods = RelayPods(
         image=relay.image or config.images.relay,

@@ -96,7 +96,7 @@ def _of_missing(desired: DesiredTopic, recorded: TopicRecord | None, accepted: C
             f"set the annotation {ACCEPT_RECREATION}: {lost}"
         )
         return Owned(Stance.SKIP, recorded, TopicProblem("TopicMissing", sentence))
-    return Owned(Stance.CREATE, TopicRecord(name=desired.name, ownership=Ownership.CREATED))
+    return Owned(Stance.CREATE, TopicRecord(name=desired.name, ownership=Ownership.CREATED, replaces=lost))
 
 
 def _of_another(desired: DesiredTopic, facts: TopicFacts, recorded: TopicRecord) -> Owned:
@@ -115,7 +115,8 @@ def _of_present(desired: DesiredTopic, facts: TopicFacts, recorded: TopicRecord 
     if desired.management is Management.OBSERVE:
         return Owned(Stance.OBSERVE, _seen(facts, Ownership.OBSERVED))
     if recorded is not None and recorded.ownership is not Ownership.OBSERVED:
-        return Owned(Stance.MANAGE, _seen(facts, recorded.ownership))
+        seen = _seen(facts, recorded.ownership)
+        return Owned(Stance.MANAGE, seen.model_copy(update={"replaces": _replaces(facts, recorded)}))
     if desired.management is Management.ADOPT:
         event = TopicEvent("TopicAdopted", f"adopted {desired.what}, which was there already")
         return Owned(Stance.MANAGE, _seen(facts, Ownership.ADOPTED), event=event)
@@ -128,3 +129,15 @@ def _of_present(desired: DesiredTopic, facts: TopicFacts, recorded: TopicRecord 
 
 def _seen(facts: TopicFacts, ownership: Ownership) -> TopicRecord:
     return TopicRecord(name=facts.name, ownership=ownership, topic_id=facts.topic_id)
+
+
+def _replaces(facts: TopicFacts, recorded: TopicRecord) -> str | None:
+    """Return the id of the topic in whose place this one was made; None once it is yet another one."""
+    return recorded.replaces if recorded.topic_id in (None, facts.topic_id) else None
+
+
+def accepted_source(recorded: TopicRecord | None, accepted: Collection[str]) -> str | None:
+    """Return the id of the source topic if somebody has accepted it in the place of another one."""
+    if recorded is None or recorded.topic_id is None:
+        return None
+    return recorded.topic_id if {recorded.topic_id, recorded.replaces} & {*accepted} else None

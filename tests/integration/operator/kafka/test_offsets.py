@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.operator.kafka_help import commit, delete_behind_its_back, is_missing, made, wait_for
 from tests.support.operator.scenes import document, record, seen
 
 from delaytopic_api.documents import KafkaConnection, Ownership
-from delaytopic_operator.execute.topics import TopicsExecutor
+from delaytopic_operator.execute.topics import CLOCKS_MS, Restored, TopicsExecutor
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.model.kafka_view import Committed
 from delaytopic_operator.model.offsets_backup import OffsetsBackup
@@ -39,6 +40,8 @@ class Place:
         self.connection = KafkaConnection(bootstrap_servers=self.servers)
         self.observer = TopicsObserver(clusters, None)  # type: ignore[arg-type]
         self.facts = made(self.cluster, topic, 2)
+        self.target = f"{topic}.target"
+        made(self.cluster, self.target, 2)
 
     @property
     def record(self) -> RouteRecord:
@@ -48,7 +51,7 @@ class Place:
     def kept(self) -> OffsetsBackup | None:
         return self.observer.committed(self.record, self.connection, NO_SECRETS)
 
-    def restore(self, kept: OffsetsBackup) -> bool:
+    def restore(self, kept: OffsetsBackup) -> Restored | None:
         return TopicsExecutor(self.observer, None).restore(self._seen(), self.group, kept)  # type: ignore[arg-type]
 
     def committed(self) -> dict[int, Committed]:
@@ -67,6 +70,7 @@ class Place:
     def _seen(self) -> Observation:
         connection = {"bootstrapServers": self.servers}
         spec = {"connection": connection, "source": {"topic": self.topic}, "backend": {"type": "KafkaBuckets"}}
+        spec["target"] = {"topic": self.target}
         found = document(deleted_ms=None, **spec)
         del found["spec"]["delayClassName"]
         return seen(found)
@@ -92,7 +96,7 @@ def test_what_was_forgotten_is_restored_once(place: Place) -> None:
 
     restored = [place.restore(kept) for _ in range(2)]
 
-    assert (forgotten, restored) == ({}, [True, False])
+    assert (forgotten, restored) == ({}, [Restored(0, outdated=False), None])
     assert place.committed() == {0: Committed(3, TEXT)}
 
 
@@ -100,9 +104,35 @@ def test_nothing_newer_is_overwritten(place: Place) -> None:
     commit(place.servers, place.group, place.topic, 5, "1;5;99;4;")
     older = OffsetsBackup(place.topic, place.facts.topic_id, {0: Committed(3, TEXT), 1: Committed(2, TEXT)})
 
-    assert place.restore(older)
+    assert place.restore(older) == Restored(0, outdated=False)
 
     assert place.committed() == {0: Committed(5, "1;5;99;4;"), 1: Committed(2, TEXT)}
+
+
+def test_a_backup_that_is_older_than_what_the_target_shows_is_said_to_be(place: Place) -> None:
+    commit(place.servers, place.group, place.topic, 3, TEXT)
+    delivered_ms = produced(place.servers, place.target)
+    place.forget()
+    partitions = {0: Committed(3, TEXT)}
+    older = OffsetsBackup(place.topic, place.facts.topic_id, partitions, {0: delivered_ms - CLOCKS_MS})
+    newer = OffsetsBackup(place.topic, place.facts.topic_id, partitions, {0: delivered_ms - CLOCKS_MS + 1})
+
+    first = place.restore(older)
+    place.forget()
+    second = place.restore(newer)
+
+    assert first == Restored(delivered_ms - CLOCKS_MS, outdated=True)
+    assert second == Restored(delivered_ms - CLOCKS_MS + 1, outdated=False)
+
+
+def produced(servers: str, topic: str) -> int:
+    """Produce a record, as relays deliver; return its timestamp."""
+    told: list[int] = []
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(topic, b"delivered", on_delivery=lambda _, message: told.append(message.timestamp()[1]))
+    producer.flush(30)
+    [timestamp_ms] = told
+    return timestamp_ms
 
 
 def test_a_topic_that_was_made_anew_gets_no_old_offsets(place: Place) -> None:
@@ -111,7 +141,7 @@ def test_a_topic_that_was_made_anew_gets_no_old_offsets(place: Place) -> None:
     assert kept is not None
     place.make_anew()
 
-    assert not place.restore(kept)
+    assert place.restore(kept) is None
 
     assert place.committed() == {}
     assert place.observer.committed(former, place.connection, NO_SECRETS) is None

@@ -138,7 +138,7 @@ def test_a_drain_that_needs_relays_again_restores_their_offsets_first() -> None:
     ],
 )
 def test_what_relays_left_is_written_down(what: str, observation: Observation) -> None:
-    assert written(plan(observation)) == [LATER], what
+    assert written(plan(observation)) == [replace(LATER, read_ms={0: NOW_MS})], what
 
 
 def test_an_object_that_goes_is_held_until_the_offsets_of_its_relays_are_written_down() -> None:
@@ -151,7 +151,7 @@ def test_an_object_that_goes_is_held_until_the_offsets_of_its_relays_are_written
     assert [type(action) for action in first.actions] == [WriteRecord, Delete]
     assert [pods.actions, unanswered.actions] == [[], []]
     assert [type(action) for action in last.actions] == [WriteRecord, RemoveFinalizer]
-    assert written(last) == [BACKUP]
+    assert written(last) == [replace(BACKUP, read_ms={0: NOW_MS})]
     assert [event.reason for each in (first, pods, unanswered, last) for event in each.events] == ["BacklogRetained"]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.operator.scenes import record
+from tests.support.operator.scenes import NOW_MS, record
 
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.model.kafka_view import Committed
@@ -106,7 +107,22 @@ def test_a_damaged_backup_is_refused_with_the_record(text: str) -> None:
 def test_what_kafka_has_counts_and_what_it_forgot_stays(
     what: str, kept: OffsetsBackup | None, read: OffsetsBackup | None, expected: OffsetsBackup | None
 ) -> None:
-    assert updated(kept, read) == expected, what
+    found = updated(kept, read, NOW_MS)
+
+    assert (found and replace(found, read_ms={})) == expected, what
+
+
+def test_a_backup_tells_up_to_when_it_knows_what_was_delivered() -> None:
+    first = updated(None, one(p0=3, p1=4), 1_000)
+    same = updated(first, one(p0=3, p1=4), 2_000)
+    moved = updated(same, one(p0=3, p1=5), 3_000)
+    partly = updated(moved, one(p1=6), 4_000)
+    found = [each.as_of_ms([0, 1]) for each in (first, same, moved, partly) if each is not None]
+
+    assert found == [1_000, 1_000, 3_000, 3_000]
+    assert partly is not None
+    assert (partly.as_of_ms([1]), one(p0=3).as_of_ms([0])) == (4_000, 0)
+    assert parse_backup(backup_text(partly)) == partly
 
 
 @pytest.mark.parametrize(
