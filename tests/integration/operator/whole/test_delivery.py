@@ -80,7 +80,9 @@ def test_the_status_tells_topics_settings_backlog_and_relays(running: Platform, 
     assert {each["observedGeneration"] for each in status["conditions"]} == {topic["metadata"]["generation"]}
     assert status["effective"] == {
         "precision": "1s",
+        "dialect": "Native",
         "maxDelay": "720h",
+        "ids": "ByHeader",
         "delayClass": running.class_name,
         "delayClassGeneration": 1,
     }

@@ -12,7 +12,7 @@ from tests.unit.operator.decide.test_planner import living, look
 from delaytopic_api.relay import FormerRules
 from delaytopic_api.values import Dialect, Ids
 from delaytopic_operator.decide.plan import Apply, WriteRecord
-from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.model.conditions import summed_up
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.fleet import Fleet, RelayPage
@@ -142,6 +142,13 @@ def test_until_relays_have_rolled_it_is_said_what_the_edit_does() -> None:
         "on gets maxDelay 24h",
     )
     assert condition(first)[:2] == ("Unknown", "RollingOut")
+
+
+def test_a_dry_run_says_it_before_it_is_done() -> None:
+    asked = living(annotations={DRY_RUN: "true"}, **EDITED)
+    asked["status"] = {"backlog": {"pending": 1_200}}
+
+    assert "what waits keeps maxDelay 720h (up to 1,200 records, the last due by" in condition(look(asked))[2]
 
 
 def test_what_keeps_former_rules_is_counted_over_all_partitions() -> None:
