@@ -19,7 +19,7 @@ from delaytopic_operator.decide.plan import (
     RemoveFinalizer,
     WriteRecord,
 )
-from delaytopic_operator.decide.rules_in_force import rules_of
+from delaytopic_operator.decide.rules_in_force import rules_conditions, rules_of
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, Condition, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, record_name
@@ -58,6 +58,7 @@ def plan_deletion(seen: Observation) -> Plan:
         conditions=[
             Condition(ConditionType.DRAINING, TRUE, deletion.reason, deletion.message),
             *relays.conditions(seen),
+            *rules_conditions(seen),
         ],
         progress=Progress(stalled=stalled, stalled_reason=deletion.reason, reconciling=_reconciling(deletion)),
         parts=parts_of(seen, None),

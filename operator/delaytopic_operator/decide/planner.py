@@ -110,7 +110,7 @@ def _refused(seen: Observation, refusal: Refusal, decision: Decision | None) -> 
     condition = Condition(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)
     stalled = refusal.message if refusal.stalled else None
     return Plan(
-        conditions=[condition, *relays.conditions(seen, decision)],
+        conditions=[condition, *relays.conditions(seen, decision), *rules_conditions(seen)],
         progress=Progress(stalled=stalled, stalled_reason=refusal.reason),
         parts=parts_of(seen, None, decision),
         next_at_ms=relays.next_look(seen, decision),
@@ -122,6 +122,7 @@ def _troubled(seen: Observation, type: ConditionType, problem: Problem, decision
         _accepted(seen),
         Condition(type, FALSE, problem.reason, problem.message),
         *relays.conditions(seen, decision),
+        *rules_conditions(seen),
     ]
     stalled = problem.message if problem.stalled else None
     return Plan(

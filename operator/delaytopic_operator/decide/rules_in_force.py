@@ -53,8 +53,10 @@ def _pod_hash(deployment: Mapping[str, Any]) -> str | None:
 # -- what is said
 
 
-def rules_conditions(seen: Observation, rules: DeclaredRules | None) -> list[Condition]:
-    """Return RulesInForce; nothing before there are relays."""
+def rules_conditions(seen: Observation, rules: DeclaredRules | None = None) -> list[Condition]:
+    """Return RulesInForce of these rules, or of those that were written down; nothing before there are relays."""
+    if rules is None and seen.record is not None:
+        rules = seen.record.rules
     if seen.fleet.deployment is None or rules is None:
         return []
     status, reason, message = _found(seen, rules)

@@ -17,6 +17,7 @@ from delaytopic_operator.model.conditions import summed_up
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.fleet import Fleet, RelayPage
 from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.rules.validate import Refusal
 
 DAY_MS = 24 * 3_600_000
 FORMER = FormerRules(
@@ -142,6 +143,18 @@ def test_until_relays_have_rolled_it_is_said_what_the_edit_does() -> None:
         "on gets maxDelay 24h",
     )
     assert condition(first)[:2] == ("Unknown", "RollingOut")
+
+
+def test_a_refused_edit_leaves_the_rules_that_relays_have() -> None:
+    refused = look(living(**EDITED), verdict=Refusal("SourceNotAllowed", "no"))
+
+    assert condition(refused)[:2] == ("True", "InForce")
+
+
+def test_what_drains_keeps_its_rules() -> None:
+    going = known(seen(document(), pending=5), FORMER)
+
+    assert condition(going)[:2] == ("True", "FormerRulesWait")
 
 
 def test_a_dry_run_says_it_before_it_is_done() -> None:
