@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -13,6 +15,7 @@ from delaytopic_api.documents import BackendSettings, Settings
 from delaytopic_api.policy import relay_config
 from delaytopic_api.relay import KafkaClient, RelayConfig
 from delaytopic_api.values import BackendType, topic_matcher
+from delaytopic_relay.dialects import rules_of
 from delaytopic_slo.errors import CannotJudge, LedgerError, OvertakenError, ReadingError
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.manifest import Commit, Plan, Range
@@ -24,6 +27,7 @@ from delaytopic_slo.pipeline.run import execute_plan
 from delaytopic_slo.reading.client import ReadingJob, read_by_client
 from delaytopic_slo.reading.connector import read_by_connector
 from delaytopic_slo.reading.facts import KafkaFacts
+from delaytopic_slo.reading.generations import Learned, in_force, learned_from, nothing_learned
 from delaytopic_slo.reading.planning import Request, make_plan
 from delaytopic_slo.reading.settings import client_settings
 from delaytopic_slo.report.reporting import final_before, make_report, no_verdict, window_of
@@ -142,7 +146,7 @@ class Audit:
             progress(f"run {plan.sequence} was committed, and is reported now")
             return last
         try:
-            return execute_plan(plan, self._ledger, last, self._read, progress)
+            return execute_plan(plan, self._ledger, last, partial(self._read, plan), progress)
         except SPARK_FAILURES as error:
             raise ReadingError(_innermost(error)) from error
 
@@ -156,10 +160,14 @@ class Audit:
         targets = [topic for topic in (request.target, *others) if topic not in (request.source, request.dead_letter)]
         # The source last: whatever was delivered before the ends of the targets has its source record before this end.
         order = [*dict.fromkeys(targets), request.dead_letter, request.source]
-        return make_plan(request, facts.states(order, options.since_ms), last)
+        states = facts.states(order, options.since_ms)
+        source = states.get(request.source)
+        # After the source's end was taken: what is read was appended before, by whatever rules.
+        learned = _learned(config, facts, source.partitions) if source is not None else None
+        return make_plan(request, states, last, learned)
 
-    def _read(self, ranges: list[Range]) -> DataFrame:
-        job = ReadingJob(self._config, ranges, self._options.client)
+    def _read(self, plan: Plan, ranges: list[Range]) -> DataFrame:
+        job = ReadingJob(self._config, ranges, self._options.client, in_force(plan.generations, ranges))
         by = read_by_client if self._options.reader is Reader.CLIENT else read_by_connector
         return by(self._spark, job)
 
@@ -179,6 +187,15 @@ class Audit:
             f"another audit of {self._name} was quicker: its verdict counts, and this one changed nothing in "
             f"{self._ledger.place}"
         )
+
+
+def _learned(config: RelayConfig, facts: KafkaFacts, partitions: Iterable[int]) -> Learned:
+    """Return what the relays' group says of the rules of source records."""
+    configured = rules_of(config)
+    try:
+        return learned_from(configured, facts.committed(config.group_id, config.source.topic, partitions))
+    except ReadingError as error:
+        return nothing_learned(configured, config.group_id, str(error))
 
 
 def _is_new(plan: Plan, last: Commit | None) -> bool:

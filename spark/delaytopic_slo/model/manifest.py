@@ -55,6 +55,23 @@ class FirstOffset(Model):
     offset: int
 
 
+class RulesFrom(Model):
+    """The rules by which the records of one source partition are read, from an offset on up to where others begin."""
+
+    partition: int
+    offset: int
+    rules: str
+    """In the relays' words, as they commit them with their progress."""
+    assumed: bool = False
+    """True: relays have told nothing of this partition, and these are the DelayTopic's."""
+
+
+class Remarked(Range):
+    """Offsets of the source of which a reader of the report has to know something."""
+
+    reason: str
+
+
 class Plan(Model):
     """The ranges that one run reads, and the moment up to which it judges. A repeated run has the same plan."""
 
@@ -76,6 +93,14 @@ class Plan(Model):
     topics: list[PlannedTopic]
     ranges: list[Range]
     scope: list[FirstOffset]
+    generations: list[RulesFrom] = Field(default_factory=list)
+    """By partition and offset. Later runs go on with them: relays forget what is done."""
+    unjudged: list[Remarked] = Field(default_factory=list)
+    """Offsets that this run or one before it does not judge; nor are outcomes of them judged."""
+    doubtful: list[Remarked] = Field(default_factory=list)
+    """Offsets that this run or one before it may have read by other rules than relays did."""
+    remarks: list[str] = Field(default_factory=list)
+    """Remarks on what could not be learned, one sentence each."""
 
 
 class MinuteRange(NamedTuple):

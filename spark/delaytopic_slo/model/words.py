@@ -35,7 +35,8 @@ class Kind(IntEnum):
     PUT_OFF = 7
     """An outcome: the ask was written into the source again, with its new time. There it is an ask of its own."""
     IGNORED = 8
-    """A record on the source topic that asks for nothing, as a relay wrote it beside a delivery."""
+    """A record on the source topic that asks for nothing, as a relay wrote it beside a delivery; or that nobody here
+    can read."""
 
 
 class Outcome(StrEnum):

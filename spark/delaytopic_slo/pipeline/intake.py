@@ -55,7 +55,7 @@ def ingest(plan: Plan, ledger: Ledger, folder: str, last: Commit | None, read: R
     found = tables.asks(extract).unionByName(_outcomes(extract, counts, ledger, folder, last, bool(overdue)))
     scope = {first.partition: first.offset for first in plan.scope}
     return Intake(
-        records=ledger.write_sorted(folder, "records", tables.in_scope(found, scope), rows),
+        records=ledger.write_sorted(folder, "records", tables.in_scope(found, scope, plan.unjudged), rows),
         rows=rows,
         read=_topics_read(plan, counts),
         clocks=_clocks(counts),

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_slo.errors import ReadingError
-from delaytopic_slo.model.manifest import Range
+from delaytopic_slo.model.manifest import Range, RulesFrom
 from delaytopic_slo.reading.data_source import read_shares
 from delaytopic_slo.reading.decoding import Decode, Row, batch_of, decoder_for
 from delaytopic_slo.reading.planning import shares
@@ -33,11 +33,15 @@ POLL_RECORDS = 1_000
 
 @dataclass(frozen=True)
 class ReadingJob:
-    """The ranges to read, and the means. `client` are further settings of the Kafka client, as after -X."""
+    """The ranges to read, and the means. `client` are further settings of the Kafka client, as after -X.
+
+    `generations` are the rules by which source records of the ranges are read; without any, by the configuration's.
+    """
 
     config: RelayConfig
     ranges: list[Range]
     client: dict[str, str]
+    generations: list[RulesFrom] = field(default_factory=list)
 
     def to_options(self) -> dict[str, str]:
         """Return the job as options of Spark's data sources. Secrets stay files, which each worker reads itself."""
@@ -45,6 +49,7 @@ class ReadingJob:
             "config": self.config.model_dump_json(by_alias=True, exclude_none=True),
             "ranges": json.dumps([piece.to_document() for piece in self.ranges]),
             "client": json.dumps(self.client),
+            "generations": json.dumps([each.to_document() for each in self.generations]),
         }
 
     @classmethod
@@ -54,7 +59,13 @@ class ReadingJob:
             config=RelayConfig.model_validate_json(options["config"]),
             ranges=[Range.model_validate(document) for document in json.loads(options["ranges"])],
             client=json.loads(options["client"]),
+            generations=[RulesFrom.model_validate(document) for document in json.loads(options["generations"])],
         )
+
+    def decoders(self, ranges: Sequence[Range]) -> dict[str, Decode]:
+        """Return what reads the records of these ranges, by topic."""
+        roles = {piece.topic: piece.role for piece in ranges}
+        return {topic: decoder_for(role, topic, self.config, self.generations) for topic, role in roles.items()}
 
 
 def read_by_client(spark: SparkSession, job: ReadingJob) -> DataFrame:
@@ -77,7 +88,7 @@ def batches(job: ReadingJob, ranges: list[Range]) -> Iterator[pa.RecordBatch]:
     if not ranges:
         return
     settings = client_settings(job.config.kafka, job.client)
-    decoders = {piece.topic: decoder_for(piece.role, piece.topic, job.config) for piece in ranges}
+    decoders = job.decoders(ranges)
     rows = []
     with _rare_collections():
         for some in RangeReader(settings, ranges, decoders).rows():

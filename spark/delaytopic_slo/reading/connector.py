@@ -21,9 +21,9 @@ from delaytopic_api.values import Dialect
 from delaytopic_slo.errors import SparkMissingError
 from delaytopic_slo.model.manifest import Range, Role
 from delaytopic_slo.reading.client import ReadingJob
-from delaytopic_slo.reading.decoding import Decode, Row, decoder_for
+from delaytopic_slo.reading.decoding import Decode, Row
 from delaytopic_slo.reading.receipts import UNREADABLE, deliveries
-from delaytopic_slo.reading.schedules import plain_schedule
+from delaytopic_slo.reading.schedules import dialects_of, plain_schedule
 from delaytopic_slo.reading.settings import connector_settings
 from delaytopic_slo.tables.schemas import EXTRACT
 
@@ -44,20 +44,23 @@ def read_by_connector(spark: SparkSession, job: ReadingJob) -> DataFrame:
         )
     wanted = [piece for piece in job.ranges if piece.end > piece.start]
     by_role = {role: [piece for piece in wanted if piece.role is role] for role in Role}
-    is_native = job.config.schedule.dialect is Dialect.NATIVE
     reads: dict[Role, Callable[[DataFrame], DataFrame]] = {
         Role.TARGET: lambda records: deliveries(records, job.config.source.topic),
-        Role.SOURCE: lambda records: _native(records, job) if is_native else _by_dialect(records, job),
+        Role.SOURCE: lambda records: _asks(records, job),
         Role.DEAD_LETTER: lambda records: _by_dialect(records.drop("value"), job),
     }
     read = [reads[role](_records(spark, job, pieces)) for role, pieces in by_role.items() if pieces]
     return reduce(DataFrame.unionByName, read) if read else spark.createDataFrame([], EXTRACT)
 
 
-def _native(records: DataFrame, job: ReadingJob) -> DataFrame:
-    """Return the extract of a source whose values play no part: what is plain by SQL, and the rest by the dialect."""
-    records = records.drop("value")
-    read = records.withColumn("plain", plain_schedule(job.config))
+def _asks(records: DataFrame, job: ReadingJob) -> DataFrame:
+    """Return the extract of the source: what is plain in the native dialect by SQL, and the rest by the dialect."""
+    dialects = dialects_of(job.config, job.generations)
+    if Dialect.NATIVE not in dialects:
+        return _by_dialect(records, job)
+    if dialects == {Dialect.NATIVE}:
+        records = records.drop("value")  # which plays no part
+    read = records.withColumn("plain", plain_schedule(job.config, job.generations))
     # A plain record costs Python a null. Were the others a table of their own, Kafka would be read twice.
     other = _decoder(job)(sf.when(sf.col("plain").isNull(), sf.struct(*records.columns)))
     return read.select(sf.coalesce("plain", other).alias("row")).select("row.*")
@@ -113,7 +116,7 @@ def _decoded(options: str, record: SparkRow | None) -> Row | None:
 def _decoders(options: str) -> dict[str, Decode]:
     """Make the decoders once in each worker."""
     job = ReadingJob.of_options(json.loads(options))
-    return {piece.topic: decoder_for(piece.role, piece.topic, job.config) for piece in job.ranges}
+    return job.decoders(job.ranges)
 
 
 @dataclass(frozen=True, slots=True)

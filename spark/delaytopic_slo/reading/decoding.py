@@ -5,8 +5,10 @@ Pure: a decoder is made once for each topic, and collects columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any, Final, Protocol
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -14,10 +16,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from delaytopic_api.errors import MalformedHeader
 from delaytopic_api.records import RECEIPT, RESTATED, Headers, Receipt, parse_dead_letter
 from delaytopic_api.relay import RelayConfig
-from delaytopic_relay.core import Cancel, Ignore, Postpone, Schedule, SourceMessage
+from delaytopic_relay.core import Cancel, Dialect, Ignore, Postpone, Schedule, SourceMessage
 from delaytopic_relay.dialects import dialect_for
-from delaytopic_slo.model.manifest import Role
+from delaytopic_slo.model.manifest import Role, RulesFrom
 from delaytopic_slo.model.words import Kind
+from delaytopic_slo.reading.generations import by_partition, read_rules
 
 _LARGEST: Final = (1 << 63) - 1
 LOG_APPEND_TIME: Final = 2
@@ -49,10 +52,13 @@ Decode = Callable[[Any], Row]
 """From a `Message` to a row of the extract."""
 
 
-def decoder_for(role: Role, topic: str, config: RelayConfig) -> Decode:
-    """Return the function that reads the records of one topic."""
+def decoder_for(role: Role, topic: str, config: RelayConfig, generations: Sequence[RulesFrom] = ()) -> Decode:
+    """Return the function that reads the records of one topic.
+
+    Source records are read by the rules of their offset; without any, all by the configuration's.
+    """
     if role is Role.SOURCE:
-        return _source_decoder(config)
+        return _by_offset(config.target.topic, generations) if generations else _configured(config)
     return _target_decoder(topic, config.source.topic) if role is Role.TARGET else _letter_decoder(topic, config)
 
 
@@ -68,8 +74,46 @@ def id_hash_of(identity: bytes) -> int:
     return int.from_bytes(blake2b(identity, digest_size=8).digest(), "little", signed=True)
 
 
-def _source_decoder(config: RelayConfig) -> Decode:
-    read, default_target = dialect_for(config).read, config.target.topic
+def _by_offset(target: str, generations: Sequence[RulesFrom]) -> Decode:
+    decoders = {text: _by_rules(text, target) for text in {each.rules for each in generations}}
+    if len(decoders) == 1:
+        return next(iter(decoders.values()))
+    ways = {
+        partition: [(each.offset, decoders[each.rules]) for each in its]
+        for partition, its in by_partition(generations).items()
+    }
+
+    def decode(message: Message) -> Row:
+        way, offset = ways[message.partition() or 0], message.offset() or 0
+        since, decoder = way[-1]
+        if offset < since:
+            # What is older than all that is known is read by the oldest.
+            _, decoder = way[max(0, bisect_right(way, offset, key=_since) - 1)]
+        return decoder(message)
+
+    return decode
+
+
+_since = itemgetter(0)
+
+
+def _by_rules(text: str, target: str) -> Decode:
+    known = read_rules(text, target)
+    return _source_decoder(known[1], target) if known is not None else _not_judged
+
+
+def _configured(config: RelayConfig) -> Decode:
+    return _source_decoder(dialect_for(config), config.target.topic)
+
+
+def _not_judged(message: Message) -> Row:
+    clock, append_ms = message.timestamp()
+    at = (int(Kind.IGNORED), message.partition() or 0, message.offset() or 0, None, append_ms)
+    return (*at, clock == LOG_APPEND_TIME, None, None, None, None, None, None)
+
+
+def _source_decoder(dialect: Dialect, default_target: str) -> Decode:
+    read = dialect.read
     schedule, reject, cancel = int(Kind.SCHEDULE), int(Kind.REJECT), int(Kind.CANCEL)
     postpone, ignored = int(Kind.POSTPONE), int(Kind.IGNORED)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
     AdminClient,
     ConfigResource,
@@ -15,10 +16,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 )
 
 from delaytopic_slo.errors import ReadingError
+from delaytopic_slo.reading.generations import CommittedOffset
 from delaytopic_slo.reading.planning import Offsets, TopicState
 from delaytopic_slo.reading.settings import QUIET
 
 TIMEOUT_SECONDS = 20.0
+SLICE_SECONDS = 1.0
 
 
 class KafkaFacts:
@@ -47,6 +50,23 @@ class KafkaFacts:
             return {topic: self._state(topic, since_ms) for topic in topics if topic in known}
         except (KafkaException, TimeoutError) as error:
             raise _unanswered(self._settings, error) from error
+
+    def committed(self, group_id: str, topic: str, partitions: Iterable[int]) -> dict[int, CommittedOffset]:
+        """Return what a group has committed of a topic's partitions; raises ReadingError with Kafka's words.
+
+        Not by the admin client: librdkafka 2.16 ends the process when the group's coordinator is not there yet.
+        """
+        consumer = Consumer({**self._settings, "group.id": group_id, "enable.auto.commit": False}, logger=QUIET)
+        try:
+            found = _committed(consumer, [TopicPartition(topic, each) for each in partitions])
+        except KafkaException as error:
+            raise ReadingError(error.args[0].str()) from error
+        finally:
+            consumer.close()
+        for place in found:
+            if place.error is not None:
+                raise ReadingError(place.error.str())
+        return {p.partition: CommittedOffset(p.offset, p.metadata or "") for p in found if p.offset >= 0}
 
     def _state(self, topic: str, since_ms: int | None) -> TopicState:
         described = _result(self._admin.describe_topics(TopicCollection([topic])), topic)
@@ -79,6 +99,21 @@ class KafkaFacts:
         finally:
             consumer.close()
         return {p.partition: max(p.offset, low[p.partition]) if p.offset >= 0 else end[p.partition] for p in found}
+
+
+def _committed(consumer: Consumer, places: list[TopicPartition]) -> list[TopicPartition]:
+    """Return these with their offsets. Raises KafkaException."""
+    deadline_s = time.monotonic() + TIMEOUT_SECONDS
+    while True:
+        try:
+            return consumer.committed(places, timeout=SLICE_SECONDS)
+        except KafkaException as error:
+            # The library looks for the coordinator again and again, and tells in a poll alone that it may not.
+            told = consumer.poll(0)
+            if told is not None and (refused := told.error()) is not None and not refused.retriable():
+                raise KafkaException(refused) from error
+            if error.args[0].code() != KafkaError._TIMED_OUT or time.monotonic() > deadline_s:
+                raise
 
 
 def _result(answers: dict[Any, Future[Any]], key: Any = None) -> Any:

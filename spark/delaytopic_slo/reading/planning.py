@@ -8,8 +8,18 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from delaytopic_slo.errors import CannotJudge
-from delaytopic_slo.model.manifest import Commit, FirstOffset, Plan, PlannedTopic, Range, Role
+from delaytopic_slo.model.manifest import (
+    Commit,
+    FirstOffset,
+    Plan,
+    PlannedTopic,
+    Range,
+    Remarked,
+    Role,
+    RulesFrom,
+)
 from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.reading.generations import Learned, by_partition, doubtful, merged, unjudged
 
 BROKERS_CLOCK = "LogAppendTime"
 SMALLEST_PIECE = 20_000
@@ -54,11 +64,14 @@ class Request:
         return {self.source: Role.SOURCE, self.dead_letter: Role.DEAD_LETTER}.get(topic, Role.TARGET)
 
 
-def make_plan(request: Request, states: Mapping[str, TopicState], last: Commit | None) -> Plan:
+def make_plan(
+    request: Request, states: Mapping[str, TopicState], last: Commit | None, learned: Learned | None = None
+) -> Plan:
     """Return the plan of the next run; raises CannotJudge with every reason there is.
 
     `last` is the last run's commit, after which this one goes on. Only the three topics of the DelayTopic, and the
-    targets that records have asked for, have to be fit to be judged.
+    targets that records have asked for, have to be fit to be judged. Without anything `learned` of their rules, source
+    records are read by the DelayTopic as it is.
     """
     before = None if request.restarts else last
     needed = [request.source, request.target, request.dead_letter, *(before.named if before is not None else [])]
@@ -66,6 +79,9 @@ def make_plan(request: Request, states: Mapping[str, TopicState], last: Commit |
     if reasons:
         raise CannotJudge(reasons)
     ranges = [piece for state in states.values() for piece in _ranges(request, state, before)]
+    scope = _scope(request.source, ranges, before)
+    source = states[request.source]
+    generations = [] if learned is None else list(_generations(learned, source, last))
     return Plan(
         delay_topic=request.delay_topic,
         sequence=last.plan.sequence + 1 if last is not None else 1,
@@ -78,7 +94,11 @@ def make_plan(request: Request, states: Mapping[str, TopicState], last: Commit |
         rules=request.rules,
         topics=[_planned(request, state) for state in states.values()],
         ranges=ranges,
-        scope=_scope(request.source, ranges, before),
+        scope=scope,
+        generations=generations,
+        unjudged=unjudged(generations, ranges, request.target, before.plan.unjudged if before is not None else []),
+        doubtful=_doubtful(generations, source, ranges, scope, before),
+        remarks=[] if learned is None else list(learned.remarks),
     )
 
 
@@ -104,6 +124,38 @@ def _is_known(state: TopicState, last: Commit | None) -> bool:
 
 def _planned_before(topic: str, last: Commit) -> PlannedTopic | None:
     return next((planned for planned in last.plan.topics if planned.topic == topic), None)
+
+
+def _generations(learned: Learned, source: TopicState, last: Commit | None) -> Iterator[RulesFrom]:
+    """Yield the rules of each partition; what was known holds in an audit that begins anew, too."""
+    known = by_partition(last.plan.generations) if last is not None and _is_known(source, last) else {}
+    for partition, offsets in sorted(source.partitions.items()):
+        found = merged(known.get(partition, []), learned.found.get(partition, []), offsets.low)
+        yield from found or [RulesFrom(partition=partition, offset=0, rules=learned.configured, assumed=True)]
+
+
+def _doubtful(
+    generations: Sequence[RulesFrom],
+    source: TopicState,
+    ranges: Sequence[Range],
+    scope: Sequence[FirstOffset],
+    last: Commit | None,
+) -> list[Remarked]:
+    if last is None:
+        return doubtful(generations, ranges, [], [], [])
+    positions = _positions(last)
+    read = []
+    for first in scope:
+        # Of what Kafka has forgotten the rules are forgotten, too.
+        start = max(first.offset, source.partitions[first.partition].low)
+        end = positions.get((source.topic, first.partition), start)
+        read.append(Range(topic=source.topic, role=Role.SOURCE, partition=first.partition, start=start, end=end))
+    remembered = [each for each in last.plan.doubtful if not any(_covers(piece, each) for piece in last.forgotten)]
+    return doubtful(generations, ranges, last.plan.generations, read, remembered)
+
+
+def _covers(whole: Range, piece: Range) -> bool:
+    return whole.partition == piece.partition and whole.start <= piece.start and piece.end <= whole.end
 
 
 def _positions(last: Commit | None) -> dict[tuple[str, int], int]:

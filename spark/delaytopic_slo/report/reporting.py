@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from delaytopic_api.values import Duration
-from delaytopic_slo.model.manifest import Commit, MinuteRange
+from delaytopic_slo.model.manifest import Commit, MinuteRange, Remarked
 from delaytopic_slo.model.report import (
     Counts,
     ExcludedTime,
@@ -294,7 +294,7 @@ def _findings(counts: Counts, gathered: Gathered) -> list[FindingList]:
 
 
 def _notes(commit: Commit, window: MinuteRange, first_minute: int) -> list[str]:
-    plan, notes = commit.plan, []
+    plan, notes = commit.plan, list(commit.plan.remarks)
     if commit.floor_minute > window.start:
         notes.append("The ledger remembers less than the window (--retention): what was due before is not judged.")
     elif first_minute > window.start:
@@ -308,6 +308,8 @@ def _notes(commit: Commit, window: MinuteRange, first_minute: int) -> list[str]:
         )
     if plan.trusts_any_clock:
         notes.append("Times are taken as they are written (--any-clock): with CreateTime, whoever wrote them chose.")
+    notes += [f"{_offsets(each)} are not judged, nor is what arrived of them: {each.reason}." for each in plan.unjudged]
+    notes += [f"{_offsets(each)} may be judged wrongly: {each.reason}." for each in plan.doubtful]
     if commit.out_of_scope:
         notes.append(f"{commit.out_of_scope:,} arrivals are of records from before the audit began; they do not count.")
     if commit.beyond_retention:
@@ -318,6 +320,10 @@ def _notes(commit: Commit, window: MinuteRange, first_minute: int) -> list[str]:
     if commit.restated_minutes:
         notes.append(f"{commit.restated_minutes:,} minutes that were graded before were graded again: more was found.")
     return notes
+
+
+def _offsets(piece: Remarked) -> str:
+    return f"Offsets {piece.start} to {piece.end - 1} of {piece.topic} partition {piece.partition}"
 
 
 def _graded_otherwise(commit: Commit, window: MinuteRange) -> list[str]:

@@ -92,12 +92,15 @@ def answered(found: DataFrame, known_asks: DataFrame, forgotten: Iterable[Range]
     return found.withColumn("deadline_ms", sf.coalesce("asked_ms", unknown)).select(*RECORDS.names)
 
 
-def in_scope(rows: DataFrame, first_offsets: dict[int, int]) -> DataFrame:
-    """Drop outcomes of source records from before the audit began; `first_offsets` by source partition."""
+def in_scope(rows: DataFrame, first_offsets: dict[int, int], unjudged: Iterable[Range] = ()) -> DataFrame:
+    """Drop outcomes of source records from before the audit began, and of `unjudged` ones; `first_offsets` by source
+    partition.
+    """
     before = sf.lit(False)
     for partition, first in sorted(first_offsets.items()):
         if first > 0:
             before = before | ((sf.col("partition") == partition) & (sf.col("offset") < first))
+    before = before | _in_any(unjudged)
     return rows.filter(~(before & is_kind(Kind.DELIVERED, Kind.DEAD_LETTER, Kind.PUT_OFF)))
 
 

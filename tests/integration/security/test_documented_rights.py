@@ -29,6 +29,8 @@ from tests.support.servers.tls import Certificates, make_certificates
 from delaytopic_operator.errors import KafkaUnavailable
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig
+from delaytopic_slo.errors import ReadingError
+from delaytopic_slo.reading.facts import KafkaFacts
 
 pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 
@@ -103,16 +105,7 @@ def test_relays_and_operator_need_no_more_rights_than_the_page_gives(
         ).create_topics()
         for backend in ("RedisZset", "KafkaBuckets")
     ]
-    operator = KafkaClusters().cluster(
-        {
-            "bootstrap.servers": strict_kafka.sasl,
-            "security.protocol": "SASL_SSL",
-            "ssl.ca.location": str(certificates.authority),
-            "sasl.mechanism": SCRAM,
-            "sasl.username": USERNAME,
-            "sasl.password": PASSWORD,
-        }
-    )
+    operator = KafkaClusters().cluster(login(strict_kafka, certificates))
     try:
         for route in routes:
             deliver_through_a_takeover(route)
@@ -120,6 +113,38 @@ def test_relays_and_operator_need_no_more_rights_than_the_page_gives(
     finally:
         for route in routes:
             route.stop_relays()
+
+
+def test_an_audit_needs_describe_on_the_group_to_learn_by_which_rules_records_were_read(
+    strict_kafka: SecureKafka, certificates: Certificates, redis: RedisAddress, tmp_path: Path
+) -> None:
+    route = Route(Servers(strict_kafka.plain, redis.url), tmp_path, unique("shop")).create_topics()
+    rights = {"type": "topic", "name": route.source}, {"type": "group", "name": route.config().group_id}
+    topic, group = ({"resource": each, "operations": ["Describe"]} for each in rights)
+    facts = KafkaFacts(login(strict_kafka, certificates))
+
+    def asked() -> object:
+        try:
+            return facts.committed(route.config().group_id, route.source, range(PARTITIONS))
+        except ReadingError as error:
+            return str(error)
+
+    grant(strict_kafka, [topic], "")
+    wait_for(lambda: "Group authorization failed" in str(asked()), lambda: f"the answer is {asked()}")
+    grant(strict_kafka, [group], "")
+    wait_for(lambda: asked() == {}, lambda: f"the answer is {asked()}")
+
+
+def login(kafka: SecureKafka, certificates: Certificates) -> dict[str, Any]:
+    """Return the settings of a client that logs in."""
+    return {
+        "bootstrap.servers": kafka.sasl,
+        "security.protocol": "SASL_SSL",
+        "ssl.ca.location": str(certificates.authority),
+        "sasl.mechanism": SCRAM,
+        "sasl.username": USERNAME,
+        "sasl.password": PASSWORD,
+    }
 
 
 def deliver_through_a_takeover(route: Route) -> None:

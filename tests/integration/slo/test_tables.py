@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from delaytopic_api import Percent
 from delaytopic_api.values import Guarantee
+from delaytopic_slo.model.manifest import Range, Role
 from delaytopic_slo.model.rules import Rules
 from delaytopic_slo.model.words import MINUTE_MS, Kind, bucket_value_ms
 from delaytopic_slo.tables import frames as tables
@@ -102,6 +103,15 @@ def test_outcomes_of_records_from_before_the_audit_are_out_of_scope(spark: Spark
     found = tables.in_scope(records, {0: 2}).collect()
 
     assert sorted((row.kind, row.offset) for row in found) == [(Kind.SCHEDULE, 1), (Kind.DELIVERED, 2)]
+
+
+def test_outcomes_of_records_that_are_not_judged_are_out_of_scope(spark: SparkSession) -> None:
+    records = frame(spark, RECORDS, *(arrival(offset, 500, 510) for offset in range(5)))
+    unjudged = Range(topic="a", role=Role.SOURCE, partition=0, start=1, end=4)
+
+    found = tables.in_scope(records, {0: 0}, [unjudged]).collect()
+
+    assert sorted(row.offset for row in found) == [0, 4]
 
 
 def test_digests_agree_when_each_ask_has_its_outcome_on_its_topic(spark: SparkSession) -> None:

@@ -10,7 +10,9 @@ from tests.support.slo.delay_topics import Headers
 from tests.support.slo.truth import Sent, Truth
 
 from delaytopic_api.relay import RelayConfig
-from delaytopic_slo.model.manifest import Role
+from delaytopic_relay.core import encode_rules
+from delaytopic_relay.dialects import rules_of
+from delaytopic_slo.model.manifest import Role, RulesFrom
 from delaytopic_slo.reading.decoding import Row, decoder_for
 
 LOG_APPEND_TIME = 2
@@ -68,6 +70,12 @@ def config_for(source: str, target: str, dead_letter: str, allowed: list[str] | 
             "kafka": {"bootstrapServers": "127.0.0.1:1"},
         }
     )
+
+
+def reading(partition: int, offset: int, **edited: Any) -> RulesFrom:
+    """The rules of `config_for`, edited, from an offset of a partition on."""
+    rules = rules_of(config_for("a", "b", "a.dlq", ["c"]))._replace(**edited)
+    return RulesFrom(partition=partition, offset=offset, rules=encode_rules(rules))
 
 
 def extract_of(truth: Truth, config: RelayConfig) -> list[tuple[int, Row]]:

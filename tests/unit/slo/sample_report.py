@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from delaytopic_api import Percent
@@ -132,9 +132,13 @@ def sample_report(
     thresholds: Sequence[Threshold] = (),
     counted_minute: int = 0,
     formerly: Sequence[GradedUntil] = (),
+    planned: Mapping[str, Any] | None = None,
     now_ms: int = NOW_MS,
 ) -> Report:
-    """The report of a day; thresholds count from `counted_minute` on, `formerly` the lateness was another one."""
+    """The report of a day; thresholds count from `counted_minute` on, `formerly` the lateness was another one.
+
+    `planned` are further fields of the run's plan.
+    """
     all_minutes = [
         without_lateness(each) if any(one.from_ms <= each.minute * 60_000 < one.until_ms for one in excluded) else each
         for each in (counted_by(each, thresholds, counted_minute) for each in minutes(faulty=faulty))
@@ -171,6 +175,6 @@ def sample_report(
         update={"exclusions": list(excluded), "calendar": calendar, "thresholds": list(thresholds)}
     )
     counted = [CountedFrom(lateness_ms=each.lateness_ms, minute=counted_minute) for each in thresholds]
-    plan = commit.plan.model_copy(update={"rules": rules})
+    plan = commit.plan.model_copy(update={"rules": rules, **(planned or {})})
     commit = commit.model_copy(update={"plan": plan, "counted": counted, "formerly": list(formerly)})
     return make_report(commit, MinuteRange(*window_of(commit, WINDOW_MINUTES * 60_000)), gathered, now_ms)

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
@@ -15,6 +16,7 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.process import wait_for
 from tests.support.slo.delay_topics import AuditedTopic, Headers
+from tests.unit.slo.messages import reading
 
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 from delaytopic_api.relay import KafkaClient, RelayConfig
@@ -169,6 +171,44 @@ def test_both_readers_give_the_same_rows_of_a_dialect_that_reads_values(
     assert rows_of(read_by_connector(spark, job)) == by_client
     kinds = Counter(row[EXTRACT.names.index("kind")] for row in by_client)
     assert kinds[Kind.SCHEDULE] == (1 if dialect is Dialect.BLACK_BOX else 2)
+
+
+@pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")
+@pytest.mark.parametrize(("latter", "wait_ms"), [(Dialect.NATIVE, 7_000), (Dialect.BLACK_BOX, 9_000)])
+def test_both_readers_give_the_same_rows_by_the_rules_of_their_offsets(
+    spark: SparkSession, audited: MakeTopic, latter: Dialect, wait_ms: int
+) -> None:
+    # Given rules with a default delay, others, and some of another version of the reader
+    topic = audited(1)
+    producer = topic.producer()
+    for _ in range(4):
+        producer.produce(topic.source, b'{"topic": "%b", "message": "m", "countdown": 9}' % topic.target.encode())
+    assert producer.flush(30) == 0
+    former = reading(0, 1, default_delay_ms=5_000)
+    job = replace(
+        job_of(topic, 0, 4),
+        generations=[
+            former,
+            reading(0, 2, default_delay_ms=7_000, dialect=latter, allowed=("*",)),
+            reading(0, 3, reader=9),
+        ],
+    )
+
+    # When both read
+    by_client = rows_of(read_by_client(spark, job))
+
+    # Then each record is read by its own
+    assert rows_of(read_by_connector(spark, job)) == by_client
+    rows = [dict(zip(EXTRACT.names, row, strict=True)) for row in by_client]
+    assert {row["offset"]: (row["kind"], _wait_ms(row)) for row in rows} == {
+        **dict.fromkeys((0, 1), (Kind.SCHEDULE, 5_000)),
+        2: (Kind.SCHEDULE, wait_ms),
+        3: (Kind.IGNORED, None),
+    }
+
+
+def _wait_ms(row: dict[str, Any]) -> int | None:
+    return None if row["due_ms"] is None else row["due_ms"] - row["append_ms"]
 
 
 @pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")

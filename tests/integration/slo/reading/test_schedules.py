@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from tests.integration.slo.reading.test_receipts import SCHEMA, as_client
-from tests.unit.slo.messages import FakeMessage, config_for
+from tests.unit.slo.messages import FakeMessage, config_for, reading
 
 from delaytopic_api.relay import RelayConfig
-from delaytopic_slo.model.manifest import Role
+from delaytopic_api.values import Dialect
+from delaytopic_slo.model.manifest import Role, RulesFrom
+from delaytopic_slo.model.words import Kind
 from delaytopic_slo.reading.decoding import Row, decoder_for
 from delaytopic_slo.reading.schedules import plain_schedule
 
@@ -58,8 +61,8 @@ def has_control(headers: list[tuple[str, bytes | None]] | None) -> bool:
     return any(name.startswith("deliver-") for name, _ in headers or ())
 
 
-def by_python(of: RelayConfig, records: list[Any]) -> list[Row]:
-    decode = decoder_for(Role.SOURCE, "a", of)
+def by_python(of: RelayConfig, records: list[Any], generations: Sequence[RulesFrom] = ()) -> list[Row]:
+    decode = decoder_for(Role.SOURCE, "a", of, generations)
     return [
         decode(FakeMessage((topic, partition, offset), as_client(headers), append_ms, clock + 1))
         for topic, partition, offset, _, headers, clock, append_ms in records
@@ -82,6 +85,35 @@ def test_plain_schedules_become_the_same_rows_by_sql_as_by_python(
     assert [row or other for row, other in zip(rows, expected, strict=True)] == expected
     by_sql = [each for row, (each, time) in zip(rows, headers, strict=True) if row is not None and time == TIMES[0]]
     assert by_sql == [each for each in PLAIN if "delay" not in schedule or not has_control(each)]
+
+
+@pytest.mark.takes_long("a cold Spark compiles many functions")
+def test_schedules_become_the_same_rows_by_sql_as_by_python_by_the_rules_of_their_offsets(spark: SparkSession) -> None:
+    of = config({"defaultDelay": "5m"})
+    generations = [
+        *(reading(1, 2, default_delay_ms=1_000), reading(1, 4, delay_ms=2_000), reading(1, 6, reader=9)),
+        *(reading(1, 8, dialect=Dialect.BLACK_BOX), reading(2, 0, max_delay_ms=1), reading(2, 5, max_delay_ms=9)),
+    ]
+    kinds = [[], [("deliver-at", b"%d" % (AT_MS + 5))]]
+    places = [(partition, 2 * offset + place) for partition in (1, 2) for offset in range(5) for place in (0, 1)]
+    records = [("a", *place, None, kinds[place[1] % 2], 1, AT_MS) for place in places]
+
+    found = spark.createDataFrame(records, SCHEMA).select(plain_schedule(of, generations).alias("row")).collect()
+
+    rows = [tuple(row) if row is not None else None for (row,) in found]
+    expected = by_python(of, records, generations)
+    assert [row or other for row, other in zip(rows, expected, strict=True)] == expected
+    plain = {place: row[3] - AT_MS for place, row in zip(places, rows, strict=True) if row is not None}
+    assert plain == {
+        (1, 0): 1_000,
+        (1, 1): 5,
+        (1, 2): 1_000,
+        (1, 3): 5,
+        (1, 4): 2_000,
+        **{(2, offset): 0 for offset in range(0, 10, 2)},
+        **{(2, offset): 5 for offset in (5, 7, 9)},
+    }
+    assert {row[0] for place, row in zip(places, expected, strict=True) if place in ((1, 6), (1, 7))} == {Kind.IGNORED}
 
 
 def test_a_schedule_with_a_name_that_is_not_utf_8_is_left_to_the_dialect(spark: SparkSession) -> None:

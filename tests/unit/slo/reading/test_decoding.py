@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import sha256
+
 import pytest
 from tests.support.relay import markers
-from tests.unit.slo.messages import FakeMessage, config_for
+from tests.unit.slo.messages import FakeMessage, config_for, reading
 
 from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_api.relay import RelayConfig
@@ -152,6 +155,43 @@ def test_a_tombstone_that_a_relay_has_written_asks_for_nothing(dialect: Dialect)
     found = [decode(FakeMessage(("a", 2, 7), each, content=None))[0] for each in (headers, None)]
 
     assert found == [Kind.IGNORED, Kind.CANCEL]
+
+
+@pytest.mark.parametrize("order", [range(6), reversed(range(6))])
+def test_a_source_record_is_read_by_the_rules_of_its_offset_and_what_is_older_by_the_oldest(
+    order: Iterable[int],
+) -> None:
+    generations = [
+        reading(2, 1, default_delay_ms=5),
+        reading(2, 3, default_delay_ms=7),
+        reading(2, 4, max_delay_ms=8, reader=9),
+        reading(2, 5, delay_ms=9),
+        reading(3, 0),
+    ]
+    decode = decoder_for(Role.SOURCE, "a", CONFIG, generations)
+
+    rows = [decode(FakeMessage(("a", 2, offset))) for offset in order]
+
+    assert {row[2]: (row[0], row[3]) for row in rows} == {
+        **dict.fromkeys((0, 1, 2), (Kind.SCHEDULE, AT + 5)),
+        3: (Kind.SCHEDULE, AT + 7),
+        4: (Kind.IGNORED, None),
+        5: (Kind.SCHEDULE, AT + 9),
+    }
+    assert decode(FakeMessage(("a", 3, 0)))[3] == AT
+
+
+def test_a_source_record_that_was_read_by_rules_of_a_former_target_goes_to_the_present_one() -> None:
+    former = reading(2, 0, target=sha256(b"former").hexdigest()[:8])
+
+    found = [
+        decoder_for(Role.SOURCE, "a", CONFIG, [former])(FakeMessage(("a", 2, 7), headers))
+        for headers in (None, [("deliver-to", b"former")], [("deliver-to", b"elsewhere")])
+    ]
+
+    assert [(row[0], row[8]) for row in found] == [
+        *((Kind.SCHEDULE, "b"), (Kind.SCHEDULE, "former"), (Kind.REJECT, None)),
+    ]
 
 
 def config_of(dialect: Dialect) -> RelayConfig:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from delaytopic_api import Percent
 from delaytopic_api.values import Guarantee
 from delaytopic_slo.errors import CannotJudge
-from delaytopic_slo.model.manifest import Commit, FirstOffset, Plan, Range, Role, Run
+from delaytopic_slo.model.manifest import Commit, FirstOffset, Plan, Range, Role, RulesFrom, Run
 from delaytopic_slo.model.rules import Rules
+from delaytopic_slo.reading.generations import Learned
 from delaytopic_slo.reading.planning import Offsets, Request, TopicState, make_plan, shares
 
 RULES = Rules(
@@ -187,6 +188,63 @@ def test_a_target_that_records_ask_for_need_not_exist_unless_it_did_before() -> 
         "the target topic c was deleted since the last run: begin the audit anew with --restart",
     )
     assert make_plan(replace(REQUEST, restarts=True), states((0, 0, 1)), before).epoch == 2
+
+
+FORMER, LATTER = (RulesFrom(partition=0, offset=offset, rules=f"rules {offset}") for offset in (0, 5))
+CONFIGURED = "1:Native:5:::ByHeader:x::"
+
+
+def test_rules_that_relays_have_forgotten_since_the_last_run_are_still_known() -> None:
+    first = committed(make_plan(REQUEST, states((2, 2, 9)), None, Learned(CONFIGURED, {0: [FORMER]})))
+
+    plan = make_plan(REQUEST, states((2, 2, 12), (0, 0, 4)), first, Learned(CONFIGURED, {0: [LATTER]}, ["why"]))
+
+    assumed = RulesFrom(partition=1, offset=0, rules=CONFIGURED, assumed=True)
+    assert plan.generations == [FORMER, LATTER, assumed]
+    assert plan.remarks == ["why"]
+
+
+def test_known_rules_survive_a_restart_and_not_the_topic() -> None:
+    first = committed(make_plan(REQUEST, states((2, 2, 9)), None, Learned(CONFIGURED, {0: [FORMER]})))
+    restart, learned = replace(REQUEST, restarts=True), Learned(CONFIGURED, {0: [LATTER]})
+
+    again = make_plan(restart, states((2, 2, 12)), first, learned)
+    anew = make_plan(restart, states((0, 0, 12), topic_id="other"), first, learned)
+
+    assert (again.generations, anew.generations) == ([FORMER, LATTER], [LATTER])
+
+
+def test_what_was_read_by_other_rules_stays_in_doubt_until_it_is_forgotten_or_read_anew() -> None:
+    first = committed(make_plan(REQUEST, states((2, 2, 9)), None, Learned(CONFIGURED, {0: [FORMER]})))
+    learned = Learned(CONFIGURED, {0: [FORMER, LATTER]})
+
+    second = committed(make_plan(REQUEST, states((2, 2, 12)), first, learned))
+    third = make_plan(REQUEST, states((2, 2, 15)), second, learned)
+    forgotten = second.model_copy(update={"forgotten": source_range(first.plan)})
+    fourth = make_plan(REQUEST, states((2, 2, 15)), forgotten, learned)
+    anew = make_plan(replace(REQUEST, restarts=True), states((2, 2, 15)), second, learned)
+
+    assert [(each.start, each.end) for each in second.plan.doubtful] == [(5, 9)]
+    assert third.doubtful == second.plan.doubtful
+    assert (fourth.doubtful, anew.doubtful) == ([], [])
+
+
+def test_offsets_of_unknown_rules_are_planned_as_not_judged_and_stay_so() -> None:
+    first = make_plan(REQUEST, states((2, 2, 9)), None, Learned(CONFIGURED, {0: [LATTER]}))
+    known = Learned(CONFIGURED, {0: [LATTER.model_copy(update={"rules": CONFIGURED})]})
+
+    second = make_plan(REQUEST, states((2, 2, 12)), committed(first), known)
+
+    assert [(each.start, each.end) for each in first.unjudged] == [(2, 9)]
+    assert second.unjudged == first.unjudged
+
+
+def test_a_plan_is_the_same_when_it_is_read_back() -> None:
+    plan = make_plan(REQUEST, states((2, 2, 9)), None, Learned(CONFIGURED, {0: [LATTER]}, ["why"]))
+
+    assert plan.unjudged
+    assert plan.doubtful
+    assert Plan.model_validate_json(plan.model_dump_json(by_alias=True)) == plan
 
 
 @given(RANGES, st.integers(1, 6))

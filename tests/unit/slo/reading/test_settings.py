@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer
-from tests.unit.slo.messages import config_for
+from tests.unit.slo.messages import config_for, reading
 
 from delaytopic_api.relay import KafkaClient
 from delaytopic_slo.errors import SettingsError
@@ -79,7 +79,8 @@ def test_a_file_that_cannot_be_read_names_its_field(tmp_path: Path) -> None:
 
 def test_workers_are_told_the_place_of_a_secret_and_not_the_secret(secret: str) -> None:
     login = client(protocol="SASL_SSL", mechanism="PLAIN", username="auditor", passwordFile=secret)
-    job = ReadingJob(config_for("a", "b", "a.dlq").model_copy(update={"kafka": login}), [], {"client.id": "x"})
+    config = config_for("a", "b", "a.dlq").model_copy(update={"kafka": login})
+    job = ReadingJob(config, [], {"client.id": "x"}, [reading(0, 5)])
 
     options = job.to_options()
 

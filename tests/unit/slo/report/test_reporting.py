@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.slo.sample_report import END_MINUTE, FAST, SURE, WINDOW_MINUTES, sample_report
 
 from delaytopic_api import Percent
-from delaytopic_slo.model.manifest import GradedUntil
+from delaytopic_slo.model.manifest import GradedUntil, Remarked, Role
 from delaytopic_slo.model.report import Verdict
 from delaytopic_slo.model.rules import Exclusion
 from delaytopic_slo.model.words import bucket_value_ms
@@ -108,6 +108,21 @@ def test_an_exclusion_outside_of_the_window_is_not_told() -> None:
     report = sample_report(excluded=[long_ago])
 
     assert (report.exclusions, report.notes) == ([], sample_report().notes)
+
+
+def test_what_the_run_could_not_learn_and_what_it_judged_otherwise_is_told() -> None:
+    piece = Remarked(topic="a", role=Role.SOURCE, partition=3, start=20, end=25, reason="why")
+
+    notes = sample_report(planned={"remarks": ["Nothing was learned."], "unjudged": [piece], "doubtful": [piece]}).notes
+
+    first, *rest = sample_report().notes
+    assert notes == [
+        "Nothing was learned.",
+        first,
+        "Offsets 20 to 24 of a partition 3 are not judged, nor is what arrived of them: why.",
+        "Offsets 20 to 24 of a partition 3 may be judged wrongly: why.",
+        *rest,
+    ]
 
 
 def test_clocks_that_disagree_are_named_in_a_note() -> None:
