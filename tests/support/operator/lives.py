@@ -141,7 +141,8 @@ class World:
         for digest in (record_name(key).rpartition("-")[2], child_name(key).rpartition("-")[2]):
             text = text.replace(digest, "HASH")
         text = text.replace(name, "NAME")
-        text = re.sub(r'(config-hash|owner-uid|uid|topicId|namespaceUid)": "[^"]*"', r'\1": "ID"', text)
+        text = re.sub(r'(config-hash|owner-uid|uid|topicId|namespaceUid|mark)": "[^"]*"', r'\1": "ID"', text)
+        text = re.sub(r'"declaredMs": \d+', '"declaredMs": 0', text)
         cleaned: dict[str, Any] = json.loads(text)
         return cleaned
 
