@@ -63,6 +63,8 @@ POLL_LIMIT = 1_000
 DUE_LIMIT = 2_000
 RESUME_SHARE = 0.75
 RETRY_MS = 1_000
+STILL_MS = 5_000
+"""Between two looks at partitions that stand still until a person says how they go on."""
 ASSIGNED = "assigned"
 """The reason for which a shard waits that came to us; others were ours until something happened."""
 
@@ -294,6 +296,9 @@ class Loop:
                 self._rules_wait[partition] = plan.rules_wait
             self._moving = self._moving | {partition} if plan.backend_changed else self._moving - {partition}
             self._events.recovered(partition, cause, plan)
+        if self.waiting and self.waiting.keys() <= self._takeover.still.keys():
+            # It takes a person: others here deliver meanwhile, and to look costs their time.
+            self._retry_at_ms = self._clock.monotonic_ms() + STILL_MS
 
     # -- taking in
 

@@ -110,6 +110,17 @@ def test_a_partition_whose_source_is_another_one_stands_still_and_commits_nothin
     assert (reasons(relay), all_offsets(world), world.committed) == ({0: reason}, delivered, committed)
 
 
+def test_a_partition_that_stands_still_is_looked_at_every_few_seconds_as_others_deliver_meanwhile() -> None:
+    world = World()
+    stores = in_former_life(world, Setup())
+    made_anew(world)
+
+    relay = stores.start("second", Setup())
+    relay.run(50_000, step_ms=500)
+
+    assert len(relay.events.errors) == 10
+
+
 @every
 @change_of
 def test_a_source_that_was_accepted_is_read_from_its_beginning_and_nothing_of_the_former_one_is_delivered(
