@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -38,6 +39,11 @@ TOPICS = {"source": "shop.a", "target": "shop.b", "dead letter": "shop.a.dlq"}
 MAKES = ["ServiceAccount", "ConfigMap", "NetworkPolicy", "PodDisruptionBudget", "Deployment"]
 
 
+def id_of(topic: str) -> str:
+    """A topic's id, in the form of Kafka's."""
+    return sha256(topic.encode()).hexdigest()[:22]
+
+
 def topics(*missing: str, partitions: int = 4) -> Topics:
     config = {
         "cleanup.policy": "delete",
@@ -48,7 +54,7 @@ def topics(*missing: str, partitions: int = 4) -> Topics:
     }
     larger = {**config, "max.message.bytes": "1114124"}
     there = {
-        name: TopicFacts(name, f"id-of-{name}", partitions, 1, larger if role == "dead letter" else config, frozenset())
+        name: TopicFacts(name, id_of(name), partitions, 1, larger if role == "dead letter" else config, frozenset())
         for role, name in TOPICS.items()
     }
     facts = {name: topic for name, topic in there.items() if name not in missing}
@@ -58,7 +64,7 @@ def topics(*missing: str, partitions: int = 4) -> Topics:
 def owned() -> RouteRecord:
     made = record()
     for role, name in zip((Role.SOURCE, Role.TARGET, Role.DEAD_LETTER), TOPICS.values(), strict=True):
-        made = made.with_role(role, TopicRecord(name=name, ownership=Ownership.CREATED, topic_id=f"id-of-{name}"))
+        made = made.with_role(role, TopicRecord(name=name, ownership=Ownership.CREATED, topic_id=id_of(name)))
     return made
 
 
@@ -166,12 +172,12 @@ def test_what_of_kafka_cannot_be_had_is_said_and_nothing_is_touched(
 
 
 def test_of_a_topic_that_is_gone_the_status_says_nothing_more() -> None:
-    found = _settled({**living(), "status": {"source": {"topicId": "id-of-shop.a", "partitions": 4}}})
+    found = _settled({**living(), "status": {"source": {"topicId": id_of("shop.a"), "partitions": 4}}})
 
     parts = plan(replace(found, topics=topics("shop.a"))).parts
 
     assert "source" not in parts, "an empty object would become null, and be refused"
-    assert parts["target"] == {"topicId": "id-of-shop.b", "partitions": 4, "ownership": "Created"}
+    assert parts["target"] == {"topicId": id_of("shop.b"), "partitions": 4, "ownership": "Created"}
 
 
 def test_a_secret_that_is_gone_stops_no_relay() -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from tests.support.operator.scenes import fleet
 from tests.support.operator.topic_scenes import wanted
-from tests.unit.operator.decide.test_planner import living, look, owned, said
+from tests.unit.operator.decide.test_planner import id_of, living, look, owned, said
 
 from delaytopic_api.relay import ShardState
 from delaytopic_operator.decide.plan import Apply
@@ -46,8 +46,8 @@ def test_partitions_that_stand_still_need_a_person_and_the_way_on_is_said() -> N
     }
     assert message(found, "TopicsReady") == (
         "1 source partitions (the first: 0) stand still: its offsets are of another topic. If it is the right topic, "
-        f"set the annotation {ACCEPT}: id-of-shop.a: relays begin at its first record, and what waited of the former "
-        "one is lost; remove the annotation when they have"
+        f"set the annotation {ACCEPT}: {id_of('shop.a')}: relays begin at its first record, and what waited of the "
+        "former one is lost; remove the annotation when they have"
     )
 
 
@@ -75,9 +75,9 @@ def test_records_that_retention_has_taken_are_told_and_stop_nothing() -> None:
     [
         (None, None, None),
         ("some-other", None, None),
-        ("id-of-shop.a", None, "id-of-shop.a"),
-        ("one, id-of-shop.a", None, "id-of-shop.a"),
-        ("lost", "lost", "id-of-shop.a"),
+        (id_of("shop.a"), None, id_of("shop.a")),
+        (f"one, {id_of('shop.a')}", None, id_of("shop.a")),
+        ("lost", "lost", id_of("shop.a")),
         (None, "lost", None),
     ],
 )

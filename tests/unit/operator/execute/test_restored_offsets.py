@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.operator.scenes import CONFIG, NOW_MS
-from tests.unit.operator.decide.test_planner import look, owned
+from tests.unit.operator.decide.test_planner import id_of, look, owned
 
 from delaytopic_operator.decide.plan import Plan, RestoreOffsets, WriteRecord
 from delaytopic_operator.decide.planner import plan
@@ -18,7 +18,7 @@ from delaytopic_operator.model.record import RouteRecord, parse_record
 from delaytopic_operator.observe.observation import Observation
 
 KEPT_MS = NOW_MS - 9 * 24 * 3_600_000
-BACKUP = OffsetsBackup("shop.a", "id-of-shop.a", {0: Committed(7, "1;9;5;3;")}, {0: KEPT_MS})
+BACKUP = OffsetsBackup("shop.a", id_of("shop.a"), {0: Committed(7, "1;9;5;3;")}, {0: KEPT_MS})
 DAY_MS = 24 * 3_600_000
 
 
