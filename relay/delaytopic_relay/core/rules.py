@@ -13,6 +13,7 @@ floor: all below is done, by whatever rules it would be read, so that nobody rea
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import pairwise, zip_longest
 from operator import attrgetter
@@ -146,10 +147,10 @@ def _goes_with(former: Rules, rules: Rules) -> bool:
 
 
 def _too_many(kept: Sequence[Generation]) -> str:
+    last_due = datetime.fromtimestamp(kept[0].last.due_ms // 1_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return (
         f"records that wait were read by {len(kept)} versions of this DelayTopic's rules, as many as a relay keeps: "
-        f"the latest edit takes effect when all that is due up to {kept[0].last.due_ms} (epoch milliseconds) is "
-        "delivered"
+        f"the latest edit takes effect when all that is due up to {last_due} is delivered"
     )
 
 

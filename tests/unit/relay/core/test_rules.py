@@ -128,7 +128,7 @@ def test_an_edit_beyond_as_many_as_are_kept_waits_and_says_until_when() -> None:
 
     assert (found.kept, found.floor) == (tuple(kept), 3)
     assert found.waits is not None
-    assert "all that is due up to 50000" in found.waits
+    assert "all that is due up to 1970-01-01T00:00:50Z is delivered" in found.waits
 
 
 def test_an_edit_waits_whose_text_would_not_fit_into_the_metadata() -> None:
