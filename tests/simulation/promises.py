@@ -40,6 +40,13 @@ def lost(outcome: Outcome) -> Complaints:
             yield f"lost: {_text(accepted)}"
 
 
+def ghosts(outcome: Outcome) -> Complaints:
+    """P1: what leaves is a record that was in the source."""
+    for delivered in outcome.delivered:
+        if delivered.place not in outcome.source:
+            yield f"ghost: {delivered.place} was delivered, and no source ever had it"
+
+
 def comes_to_rest(outcome: Outcome) -> Complaints:
     """P1: with no more faults, nothing waits for ever."""
     if not outcome.rested:
@@ -272,6 +279,9 @@ PROMISES: Sequence[Promise] = (
 
 def complaints(outcome: Outcome) -> list[str]:
     """Everything that is wrong with a history."""
+    # All else speaks of records that the source has, or had.
+    if found := [*ghosts(outcome)]:
+        return found
     return [complaint for promise in PROMISES for complaint in promise(outcome)]
 
 

@@ -106,7 +106,8 @@ def await_resync(platform: Platform) -> None:
 @pytest.mark.takes_long("waits for the operator to list everything again")
 def test_a_forged_record_is_neither_believed_nor_followed(running: Platform, tenant: KubeClient) -> None:
     running.apply_topic("victim")
-    running.await_condition("victim", "TopicsReady")
+    # The record is written once more when relays have taken the rules over.
+    running.await_condition("victim", "RulesInForce")
     records = f"/api/v1/namespaces/{running.namespace}/configmaps"
     true = running.client.get(f"{records}/{record_name(Key(running.team, 'victim'))}")
     ghost = Key(running.team, "ghost")
