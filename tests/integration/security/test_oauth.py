@@ -138,6 +138,7 @@ def test_a_relay_gets_another_token_before_one_ends_and_goes_on(
     assert relay.terminate() == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long(f"tokens live for {SHORT_S} s, and a client asks an issuer again after ten")
 def test_a_relay_outlives_an_issuer_that_is_away_for_longer_than_a_token_lives(
     guarded_route: GuardedRoute, kafka: OAuthKafka, tmp_path: Path
