@@ -26,7 +26,7 @@ class _Part(Model):
 
 
 class FormerNeed(_Part):
-    """What rules of before an edit ask of the source topic."""
+    """The demands of rules of before an edit on the source topic."""
 
     retention_ms: int
     """For so long it has to keep each record."""
@@ -63,7 +63,7 @@ class DeclaredRules(_Part):
 
 
 class SourceNeeds(NamedTuple):
-    """What former rules together ask of the source topic."""
+    """The demands of all former rules together on the source topic."""
 
     retention_ms: int = 0
     """For so long it has to keep each record."""

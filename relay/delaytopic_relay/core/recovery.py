@@ -40,7 +40,7 @@ class SourceTopic(NamedTuple):
 
 
 class Acceptance(NamedTuple):
-    """What a person has said about a source that is not what progress was committed for.
+    """A person's word about a source that is not what progress was committed for.
 
     `topic_id` is the id of the topic that is the right one, whole. Until `repeats_until_ms`, partitions whose offsets
     are gone begin again although records will be delivered twice.
@@ -54,7 +54,7 @@ NOTHING_ACCEPTED = Acceptance()
 
 
 class FormerLife(NamedTuple):
-    """What a backlog shows of a former life of a partition of which nothing, or a bare offset, is committed."""
+    """The traces in a backlog of a former life of a partition of which nothing, or a bare offset, is committed."""
 
     shows: str
     other_topic: bool = False
@@ -79,7 +79,7 @@ class Found(NamedTuple):
 
 
 class Begin(Enum):
-    """How a partition goes on."""
+    """The way in which a partition goes on."""
 
     AS_COMMITTED = auto()
     ANEW = auto()

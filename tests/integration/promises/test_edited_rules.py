@@ -159,7 +159,7 @@ def send(route: Route, kinds: Mapping[str, Kind], first: int) -> dict[int, Arriv
 
 
 def arrivals(route: Route, ended_ms: int) -> dict[int, list[Arrival]]:
-    """How each record arrived, each time that it did; nothing is early.
+    """Return each arrival of each record; nothing is early.
 
     A relay of before the edit, which ended at this time, may send what only the edit forbids: that is as good.
     """
@@ -185,7 +185,7 @@ def number_of(headers: Sequence[tuple[str, bytes | None]]) -> int:
 
 
 def settled(route: Route, expected: Mapping[int, Arrival], ended_ms: int = 0) -> dict[int, list[Arrival]]:
-    """How records arrived, once all of them have."""
+    """Return the arrivals, once all records have arrived."""
     patient(lambda: arrivals(route, ended_ms).keys() >= expected.keys(), 60)
     return arrivals(route, ended_ms)
 

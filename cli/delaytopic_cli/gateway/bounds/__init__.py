@@ -1,1 +1,1 @@
-"""What the callers of a gateway take of it at once: memory, threads, connections, and of all that each a part."""
+"""Bounds of a gateway's memory, threads and connections, for all callers together and for each team."""

@@ -1,4 +1,4 @@
-"""How much of what is read one request holds at a time, in bytes. Pure."""
+"""The bytes of records that one request holds at a time. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the requests of a gateway take at once: bodies, turns, and answers that are still to be sent."""
+"""Room for the requests of a gateway: bodies, turns, and answers that are still to be sent."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ MOST_HELD_BYTES = 4 << 20
 """Of what a full backlog has refused; from there on reading pauses. Until then what is near goes on."""
 OFFERED_RECORDS = 500
 OFFERED_BYTES = 1 << 20
-"""What was refused is offered again in portions of so many records and bytes at the most."""
+"""Refused records are offered again in portions of so many records and bytes at the most."""
 
 
 def share_bytes_of(memory: Quantity | None, partitions: int) -> int:
@@ -146,7 +146,7 @@ class Shard(ShardCore):
         self._next_segment = 0
         self._portion = FIRST_PORTION
         self.tags: set[bytes] = set()
-        """Those of the current slice's segments, as far as they came: of copies one counts."""
+        """The marks of the current slice's segments, as far as they came: of copies one counts."""
         self.halved = False
         """True if portions of the current slice had to be smaller."""
         self._mean_record_bytes = PORTION_BYTES
