@@ -61,7 +61,7 @@ def test_every_key_that_a_relay_writes_is_read_and_the_schedule_by_range(start_r
     assert len(delivered_offsets(world)) == 4
     assert {command[0] for command in commands} <= READS | WRITES | OTHER
     read, written = ({kind(command[1]) for command in commands if command[0] in names} for names in (READS, WRITES))
-    assert written == {"position", "slices", "counts", "ids", "sizes", "s"}
+    assert written == {"position", "slices", "counts", "ids", "sizes", "s", "topic"}
     assert written - read == set()
     ranges = [command for command in commands if command[0] == "ZRANGE"]
     assert {(kind(command[1]), command[3], command[4]) for command in ranges} == {("slices", "+inf", "BYSCORE")}
