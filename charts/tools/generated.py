@@ -28,7 +28,6 @@ _ARGO = GITOPS / "argocd/resource_customizations/delaytopic.dev/DelayTopic"
 def generated_files() -> dict[Path, str]:
     """Path and text of each."""
     values = described_values(text_of(CHART / "values.yaml"))
-    former = yaml.safe_load(text_of(CHART / "files/former-values.yaml"))
     readme = with_part(text_of(CHART / "README.md"), "values", values_table(values))
     readme = with_part(readme, "settings", settings_table())
     access = access_table(yaml.safe_load(text_of(CHART / "files/access.yaml")))
@@ -40,7 +39,7 @@ def generated_files() -> dict[Path, str]:
     return {
         **{CHART / "files/crds" / path.name: text_of(path) for path in sorted(CRDS.glob("delaytopic.dev_*.yaml"))},
         **{CHART / "dashboards" / name: text for name, text in dashboards().items()},
-        CHART / "values.schema.json": values_schema(values, former, yaml.safe_load(text_of(CRDS / _CLASS))),
+        CHART / "values.schema.json": values_schema(values, yaml.safe_load(text_of(CRDS / _CLASS))),
         CHART / "README.md": readme,
         monitoring: with_part(monitored, "alerts", alerts_table(rules["groups"])),
         security: with_part(text_of(security), "access", access),

@@ -149,10 +149,9 @@ _DRIVER_HAS_ACCOUNT: Final = {
 """Another: drivers of executor pods have an account of their own."""
 
 
-def values_schema(values: list[Value], former: Mapping[str, str], class_definition: Schema) -> str:
+def values_schema(values: list[Value], class_definition: Schema) -> str:
     """The schema as text; `class_definition` is the CustomResourceDefinition of DelayClass.
 
-    It takes values by their `former` names, which map to the present ones: a template refuses these, in better words.
     Raises KeyError for a value without a type.
     """
     settings, definitions = _operator_settings()
@@ -165,8 +164,6 @@ def values_schema(values: list[Value], former: Mapping[str, str], class_definiti
     for value in values:
         schema = settings if value.path == "operator" else TYPES[value.path]
         _put(root, value.path.split("."), {"description": value.description, **schema})
-    for path, present in former.items():
-        _put(root, path.split("."), {"description": f"Refused: it is now {present}."})
     root["properties"]["defaultClass"] |= {
         "if": {"properties": {"create": {"const": True}}},
         "then": {"properties": {"spec": _class_spec(class_definition)}},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,16 +54,6 @@ def test_every_value_has_a_type_and_no_type_is_left_over() -> None:
     values = {value.path for value in described_values(text_of(CHART / "values.yaml"))}
 
     assert values - {"operator"} == set(TYPES)
-
-
-def test_former_values_are_none_of_the_present_ones_and_lead_to_those() -> None:
-    former = yaml.safe_load(text_of(CHART / "files/former-values.yaml"))
-    present = {
-        parent for path in TYPES for parent in (path, *(path[: dot.start()] for dot in re.finditer("[.]", path)))
-    }
-
-    assert former.keys() & present == set()
-    assert {re.split("[,:]", new)[0] for new in former.values()} - present == set()
 
 
 def test_the_description_of_a_value_is_the_line_above_it() -> None:

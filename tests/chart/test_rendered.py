@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -421,44 +420,6 @@ def test_two_releases_in_one_cluster_share_no_role(helm: ChartHelm) -> None:
         return {document["roleRef"]["name"] for document in documents if document["kind"] in bound}
 
     assert roles("one") & roles("other") == set()
-
-
-def test_values_by_former_names_are_refused_with_the_present_ones(any_helm: ChartHelm, tmp_path: Path) -> None:
-    former = {
-        "replicas": 1,
-        "verbose": False,
-        "images": {
-            "registry": "",
-            "operator": {"tag": "1.0"},
-            "relay": {"digest": ""},
-            "gateway": {"repository": "g"},
-            "audit": {"repository": "a"},
-            "pullPolicy": "Always",
-            "pullSecrets": [],
-        },
-        "gateway": {"replicas": 3},
-        "monitoring": {"podMonitors": {"enabled": True}, "rules": {"runbookUrl": "https://wiki/"}},
-    }
-    values = tmp_path / "values.yaml"
-    values.write_text(yaml.safe_dump(former))
-
-    with pytest.raises(HelmError) as refusal:
-        any_helm.template(*_options(values))
-
-    assert re.findall(r"^(\S+) is now (.+)$", str(refusal.value), re.MULTILINE) == [
-        ("gateway.replicas", "gateway.replicaCount"),
-        ("images.audit.repository", "audit.image.repository"),
-        ("images.gateway.repository", "gateway.image.repository"),
-        ("images.operator.tag", "image.tag"),
-        ("images.pullPolicy", "image.pullPolicy"),
-        ("images.pullSecrets", "imagePullSecrets, each as {name: ...}"),
-        ("images.registry", "global.imageRegistry"),
-        ("images.relay.digest", "relay.image.digest"),
-        ("monitoring.podMonitors.enabled", "monitoring.podMonitor.enabled"),
-        ("monitoring.rules.runbookUrl", "monitoring.prometheusRule.runbookUrl"),
-        ("replicas", "replicaCount"),
-        ("verbose", "logLevel: debug"),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,6 @@ from delaytopic_operator.planning import (
     declared,
     desired_children,
     desired_topics,
-    find_former_record,
     find_record,
     gather,
     identity_of,
@@ -110,7 +109,7 @@ def _facts(world: World, key: Key) -> NamespaceFacts:
 def _with_record(world: World, seen: Observation, accepted: Accepted, lived: Lived | None) -> Observation:
     assert seen.namespace is not None
     made, place = world.state.made, seen.config.namespace
-    found = find_record(made, seen.key, place) or find_former_record(made, seen.key, place)
+    found = find_record(made, seen.key, place)
     if found is not None:
         try:
             record = record_of(found, seen.key)

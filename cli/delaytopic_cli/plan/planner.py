@@ -34,7 +34,6 @@ from delaytopic_operator.planning import (
     decide_scaling,
     edit_sentence,
     fields_of,
-    find_former_record,
     find_record,
     is_paused,
     relay_namespace,
@@ -163,7 +162,7 @@ def _children(key: Key, verdict: Accepted, before: World, after: World) -> Seque
 
 def _has_record(key: Key, before: World) -> bool:
     made, place = before.state.made, before.state.config.namespace
-    return find_record(made, key, place) is not None or find_former_record(made, key, place) is not None
+    return find_record(made, key, place) is not None
 
 
 def _notes(key: Key, accepted: Accepted, after: World) -> Iterator[str]:

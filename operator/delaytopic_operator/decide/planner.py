@@ -15,7 +15,6 @@ from delaytopic_operator.decide.plan import (
     Action,
     AddFinalizer,
     DoTopic,
-    ForgetRecord,
     Plan,
     RemoveFinalizer,
     RemoveMembers,
@@ -55,8 +54,7 @@ def plan(seen: Observation) -> Plan:
     decided = replace(_decided(seen, decision), scaling=decision)
     if decision is not None and decision.by_hand is not None:
         decided = replace(decided, events=[*decided.events, Event(WARNING, "ScaledByHand", decision.by_hand)])
-    renamed = _renamed_record(seen)
-    return replace(decided, actions=[*renamed, *decided.actions]) if renamed else decided
+    return decided
 
 
 def decide_scaling(seen: Observation) -> Decision | None:
@@ -80,13 +78,6 @@ def _memory(seen: Observation) -> ScalingMemory:
         return memory
     # The number of relays of a Deployment that was made anew is nobody's change.
     return replace(memory, replicas=None)
-
-
-def _renamed_record(seen: Observation) -> list[Action]:
-    """Write the record under its name of today before it is removed under that of former operators."""
-    if seen.former_record is None or seen.record is None:
-        return []
-    return [WriteRecord(seen.record, seen.saved_memory), ForgetRecord(seen.former_record)]
 
 
 def _decided(seen: Observation, decision: Decision | None) -> Plan:

@@ -167,11 +167,6 @@ def record_name(key: Key) -> str:
     return f"delay-backlog-{_digest(key)}"
 
 
-def former_record_name(key: Key) -> str:
-    """Name the ConfigMap of operators up to 0.1.0: 32 bits, so that it may hold the record of another DelayTopic."""
-    return f"delay-backlog-{_digest(key)[:8]}"
-
-
 def _digest(key: Key) -> str:
     return hashlib.sha256(str(key).encode()).hexdigest()
 
@@ -257,19 +252,6 @@ def find_record(made: Iterable[Document], key: Key, operator_namespace: str) -> 
     """Find the ConfigMap that holds the record of a DelayTopic, among objects that carry its labels."""
     records = (each for each in made if is_record(each, operator_namespace))
     return next((each for each in records if each["metadata"]["name"] == record_name(key)), None)
-
-
-def find_former_record(made: Iterable[Document], key: Key, operator_namespace: str) -> Document | None:
-    """Find the one that a former operator wrote for it; that of another DelayTopic under the same name is no such."""
-    name = former_record_name(key)
-    for each in made:
-        if is_record(each, operator_namespace) and each["metadata"]["name"] == name:
-            try:
-                record_of(each, key)
-            except RecordUnreadable:
-                return None
-            return each
-    return None
 
 
 def record_of(document: Mapping[str, Any], key: Key) -> RouteRecord:

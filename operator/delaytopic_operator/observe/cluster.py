@@ -22,9 +22,7 @@ from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import (
     COMPONENT,
     RouteRecord,
-    find_former_record,
     find_record,
-    parse_record,
     record_name,
     record_of,
 )
@@ -33,7 +31,7 @@ from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Problem, identity_of
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.route_index import RouteIndex
-from delaytopic_operator.resources import child_name, class_files, former_child_name, secrets_version
+from delaytopic_operator.resources import child_name, class_files, secrets_version
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
 from delaytopic_operator.resources.identity import class_audit_name, is_relay, is_run_by_job
 from delaytopic_operator.rules.conflicts import RouteConflict
@@ -62,7 +60,6 @@ class Cluster:
     record: RouteRecord | None
     record_document: Document | None
     record_problem: Problem | None
-    former_record: str | None
     children: list[Document]
     deployment: Document | None
     pods: list[Document]
@@ -100,9 +97,6 @@ class ClusterObserver:
             self._namespaces.forget(key.namespace)
         namespace = self._namespace(key.namespace, now_ms)
         record_document, record, problem = self._record(key, made)
-        former = find_former_record(made, key, self._config.namespace)
-        if record_document is None and former is not None:
-            record_document, record = former, parse_record(former)
         # What relays and audits say is heard only from where the operator runs them for this DelayTopic.
         running = [each for each in made if each["metadata"]["namespace"] in self._relay_places(key, document, classes)]
         pods = [each for each in running if each["kind"] == kinds.POD.name]
@@ -113,7 +107,6 @@ class ClusterObserver:
             record=record,
             record_document=record_document,
             record_problem=problem,
-            former_record=former["metadata"]["name"] if former is not None else None,
             children=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
             deployment=_deployment(running, key),
             pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT and is_relay(pod, key)],
@@ -287,9 +280,9 @@ class ClusterObserver:
 
 
 def _deployment(running: Iterable[Document], key: Key) -> Document | None:
-    """Return the Deployment of the relays by its name, that of an earlier operator before all: it is kept."""
-    named = {each["metadata"]["name"]: each for each in running if each["kind"] == kinds.DEPLOYMENT.name}
-    return named.get(former_child_name(key)) or named.get(child_name(key))
+    """Return the Deployment of the relays, by its name."""
+    deployments = (each for each in running if each["kind"] == kinds.DEPLOYMENT.name)
+    return next((each for each in deployments if each["metadata"]["name"] == child_name(key)), None)
 
 
 def _missing(files: Iterable[SecretFile], values: SecretValues) -> Problem | None:

@@ -16,7 +16,7 @@ from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.audit_verdict import AuditVerdict
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.resources import RelayIdentity, former_child_name
+from delaytopic_operator.resources import RelayIdentity
 from delaytopic_operator.rules.validate import Accepted, Refusal, relay_namespace
 from delaytopic_operator.scaling.signals import FleetSignals
 from delaytopic_operator.scaling.state import ScalingMemory
@@ -134,8 +134,6 @@ class Observation(_OfObject):
     """The verdict of the last audit."""
     committed: CommittedOffsets | None = None
     """None where there was no reason to ask."""
-    former_record: str | None = None
-    """A ConfigMap that holds this record under the name of former operators."""
     gone_relays: frozenset[str] = frozenset()
     """The pods of relays that have gone or ended since the last look, by name."""
     rolling: frozenset[Key] = frozenset()
@@ -217,14 +215,7 @@ def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:
     """Name the relays' place: beside an object with a connection of its own, else where the class says."""
     namespace = relay_namespace(seen.key, accepted.delay_class, seen.config)
     uid = str(seen.metadata.get("uid", ""))
-    return RelayIdentity(
-        seen.key, uid, namespace, owned=accepted.delay_class is None, former=_has_former(seen, namespace)
-    )
-
-
-def _has_former(seen: Observation, namespace: str) -> bool:
-    wanted = ("Deployment", namespace, former_child_name(seen.key))
-    return any(address_of(each) == wanted and "deletionTimestamp" not in each["metadata"] for each in seen.children)
+    return RelayIdentity(seen.key, uid, namespace, owned=accepted.delay_class is None)
 
 
 def is_paused(seen: Observation) -> bool:

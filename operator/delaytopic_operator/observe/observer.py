@@ -66,7 +66,6 @@ class Observer:
             children=cluster.children,
             fleet=Fleet(None, cluster.pods, (), None),
             saved_memory=saved_memory(cluster),
-            former_record=cluster.former_record,
         )
         if is_paused(seen):
             return seen

@@ -53,9 +53,6 @@ class RelayIdentity:
     """The namespace where the relays run."""
     owned: bool
     """True if Kubernetes removes the children with the DelayTopic; not possible across namespaces."""
-    former: bool = False
-    """True if the relays are there under the name that an earlier operator gave them: they keep it, as another name
-    would be another Deployment, and its relays would come while these go."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Inherited from the DelayTopic by all children; `children` sets it from the allow list."""
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +61,7 @@ class RelayIdentity:
     @property
     def child(self) -> str:
         """The name of what relays consist of."""
-        return former_child_name(self.key) if self.former else child_name(self.key)
+        return child_name(self.key)
 
 
 def child_name(key: Key) -> str:
@@ -72,11 +69,6 @@ def child_name(key: Key) -> str:
     not.
     """
     return _named(key, "relay", LONGEST_CHILD)
-
-
-def former_child_name(key: Key) -> str:
-    """Return what operators called it that had 32 bits of the digest in names; such relays keep their names."""
-    return f"{key.name}-relay-{sha256(str(key).encode()).hexdigest()[:8]}"
 
 
 def audit_name(key: Key) -> str:
@@ -189,8 +181,7 @@ def is_relay(pod: Mapping[str, Any], key: Key) -> bool:
     garbage collector removes such pods.
     """
     template = (pod["metadata"].get("labels") or {}).get(TEMPLATE_HASH)
-    replica_sets = {f"{name}-{template}" for name in (child_name(key), former_child_name(key))}
-    return template is not None and owning_replica_set(pod) in replica_sets
+    return template is not None and owning_replica_set(pod) == f"{child_name(key)}-{template}"
 
 
 def owning_replica_set(pod: Mapping[str, Any]) -> str | None:

@@ -17,7 +17,6 @@ from delaytopic_operator.resources.identity import (
     NAME_LABEL,
     NAMESPACE_LABEL,
     child_name,
-    former_child_name,
     is_relay,
     is_run_by_job,
 )
@@ -79,11 +78,3 @@ def test_pods_that_nothing_of_the_operators_made_are_not_heard() -> None:
 
     assert [is_relay(each, key) for each in (relay, bare, other, of_cron_job, audit)] == [True, *[False] * 4]
     assert [is_run_by_job(each) for each in (audit, bare, relay)] == [True, False, False]
-
-
-def test_pods_of_relays_that_keep_their_former_name_are_heard() -> None:
-    key = Key("shop", "reminders")
-    relay = labelled("Pod", OPERATOR, key, "relay")
-    relay["metadata"]["ownerReferences"][0]["name"] = f"{former_child_name(key)}-5d4f"
-
-    assert is_relay(relay, key)

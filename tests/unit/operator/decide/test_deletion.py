@@ -30,7 +30,7 @@ from delaytopic_operator.decide.plan import (
     WriteRecord,
 )
 from delaytopic_operator.decide.planner import plan
-from delaytopic_operator.model.record import RecordState, RouteRecord, former_record_name, record_name
+from delaytopic_operator.model.record import RecordState, RouteRecord, record_name
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.observe.observation import CommittedOffsets, Observation, Problem
 from delaytopic_operator.rules.validate import Refusal
@@ -204,16 +204,6 @@ def test_what_is_purged_is_forgotten_by_its_own_name() -> None:
 
     assert ForgetRecord(record_name(scenes.KEY)) in decided.actions
     assert [event.reason for event in decided.events] == ["BacklogRemoved"]
-
-
-def test_a_record_under_its_former_name_is_written_under_todays_before_it_is_removed() -> None:
-    former = former_record_name(scenes.KEY)
-
-    living = plan(replace(seen(document(deleted_ms=None), record=record()), former_record=former))
-    going = plan(replace(seen(document(**DELETE), record=retained(2), **STOPPED), former_record=former))
-
-    assert list(living.actions[:2]) == [WriteRecord(record(), None), ForgetRecord(former)]
-    assert words(going) == ["Retained 2", "ForgetRecord", "Purge topics", "ForgetRecord", "RemoveFinalizer"]
 
 
 def test_a_record_that_was_copied_is_not_written_for_another() -> None:

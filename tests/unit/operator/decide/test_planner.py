@@ -10,19 +10,17 @@ import pytest
 from tests.support.operator.scenes import (
     CONFIG,
     DEPLOYMENT,
-    KEY,
     NO_FLEET,
     NOW_MS,
     delay_class,
     document,
-    fleet,
     record,
     seen,
 )
 
 from delaytopic_api import Duration
 from delaytopic_api.documents import Ownership
-from delaytopic_operator.decide.plan import AddFinalizer, Apply, Delete, DoTopic, RemoveFinalizer, WriteRecord
+from delaytopic_operator.decide.plan import AddFinalizer, Apply, DoTopic, RemoveFinalizer, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import RedisUnavailable
 from delaytopic_operator.model.conditions import UNKNOWN
@@ -32,7 +30,6 @@ from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
 from delaytopic_operator.observe.observation import Observation, Problem, Topics
 from delaytopic_operator.redis.check import redis_failure
 from delaytopic_operator.report.status import status_document
-from delaytopic_operator.resources import child_name, former_child_name
 from delaytopic_operator.rules.validate import Elders, Refusal, Subject, check
 
 TOPICS = {"source": "shop.a", "target": "shop.b", "dead letter": "shop.a.dlq"}
@@ -326,41 +323,3 @@ def _other_class() -> Observation:
     assert settled.document is not None
     verdict = check(Subject(Key("shop", "reminders"), settled.document, [changed], {}, Elders(0, 0), None))
     return replace(settled, verdict=verdict)
-
-
-def named(kind: str, name: str, **metadata: Any) -> dict[str, Any]:
-    """An object that the operator made for the DelayTopic where its relays run."""
-    api_version = {"Deployment": "apps/v1", "CronJob": "batch/v1"}.get(kind, "v1")
-    labels = {"delaytopic.dev/namespace": KEY.namespace, "delaytopic.dev/name": KEY.name}
-    place = {"name": name, "namespace": CONFIG.namespace, "labels": labels, "generation": 1, **metadata}
-    return {"apiVersion": api_version, "kind": kind, "metadata": place, "spec": {"replicas": 3}}
-
-
-def test_relays_of_an_earlier_operator_keep_their_names_so_that_none_of_them_stops() -> None:
-    former = named("Deployment", former_child_name(KEY))
-    found = look(children=[former], fleet=replace(fleet(0), deployment=former))
-
-    decided = plan(found).actions
-
-    applied = [action.document for action in decided if isinstance(action, Apply)]
-    assert {each["metadata"]["name"] for each in applied} == {former_child_name(KEY)}
-    assert applied[-1]["kind"] == "Deployment"
-    assert applied[-1]["spec"]["template"]["spec"]["serviceAccountName"] == former_child_name(KEY)
-    assert not [action for action in decided if isinstance(action, Delete)]
-
-
-@pytest.mark.parametrize(
-    "former",
-    [
-        named("Deployment", former_child_name(KEY), deletionTimestamp="2026-11-23T00:00:00Z"),
-        named("ConfigMap", former_child_name(KEY)),
-        named("Deployment", former_child_name(KEY), namespace="shop"),
-    ],
-    ids=["goes", "is no Deployment", "is where no relays of a class run"],
-)
-def test_without_a_deployment_to_keep_everything_gets_the_name_that_is_for_new_ones(former: dict[str, Any]) -> None:
-    decided = plan(look(children=[former], fleet=NO_FLEET)).actions
-
-    applied = {action.document["metadata"]["name"] for action in decided if isinstance(action, Apply)}
-    removed = [action.document for action in decided if isinstance(action, Delete)]
-    assert (applied, removed) == ({child_name(KEY)}, [former])

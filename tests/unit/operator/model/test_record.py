@@ -22,9 +22,7 @@ from delaytopic_operator.model.record import (
     TopicRecord,
     begin_record,
     continue_record,
-    find_former_record,
     find_record,
-    former_record_name,
     parse_record,
     record_document,
     record_name,
@@ -97,7 +95,6 @@ def test_names_of_records_cannot_be_made_to_meet() -> None:
     digest = record_name(Key("shop", "reminders")).removeprefix("delay-backlog-")
 
     assert len(digest) * 4 == 256
-    assert former_record_name(Key("shop", "reminders")) == f"delay-backlog-{digest[:8]}"
 
 
 def test_the_record_of_another_delay_topic_is_not_used() -> None:
@@ -121,15 +118,6 @@ def test_an_object_that_only_looks_like_a_record_is_not_found(change: dict[str, 
 
     assert find_record([forged], Key("shop", "reminders"), OPERATOR) is None
     assert find_record([forged, document], Key("shop", "reminders"), OPERATOR) == document
-
-
-def test_a_record_of_a_former_operator_is_found_by_its_owner_alone() -> None:
-    document = record_document(a_record(), OPERATOR)
-    document["metadata"]["name"] = former_record_name(Key("shop", "reminders"))
-    taken = {**document, "data": document_with(name="other")["data"]}
-
-    assert find_former_record([document], Key("shop", "reminders"), OPERATOR) == document
-    assert find_former_record([taken], Key("shop", "reminders"), OPERATOR) is None
 
 
 def test_a_record_of_a_newer_operator_is_refused() -> None:

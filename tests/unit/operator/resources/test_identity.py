@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.operator.routes import UID, route
 
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources import RelayIdentity, audit_name, child_name, former_child_name, selector
+from delaytopic_operator.resources import RelayIdentity, audit_name, child_name, selector
 from delaytopic_operator.resources.identity import AUDIT, inherited, labels, pod_labels
 
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?", fullmatch=True)
@@ -91,15 +91,6 @@ def test_a_delay_topic_that_is_made_anew_does_not_start_its_pods_anew() -> None:
 
     assert first.pod() == again.pod()
     assert first.child("Deployment") != again.child("Deployment")
-
-
-def test_names_that_agree_in_the_32_bits_of_former_names_differ() -> None:
-    # Found by trying: a tenant who may choose the names of namespaces can do so, too.
-    one, other = Key("team-9241", "reminders"), Key("team-ecfc", "reminders")
-
-    assert former_child_name(one) == former_child_name(other)
-    assert child_name(one) != child_name(other)
-    assert audit_name(one) != audit_name(other)
 
 
 def test_names_have_128_bits_of_the_digest_and_as_much_of_the_name_as_there_is_room_for() -> None:

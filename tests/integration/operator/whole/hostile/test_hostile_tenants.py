@@ -21,7 +21,7 @@ from tests.support.servers.kafka_topics import KafkaTopics
 
 from delaytopic_api.documents import KafkaConnection
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.model.record import former_record_name, parse_record, record_document, record_name
+from delaytopic_operator.model.record import parse_record, record_document, record_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
@@ -84,14 +84,13 @@ def listening() -> Iterator[tuple[str, list[object]]]:
         server.shutdown(socket.SHUT_RDWR)
 
 
-def forged_records(true: Object, ghost: Key, address: str) -> Iterator[Object]:
-    """Records of a DelayTopic that never was: its topics are the victim's, its Kafka is the tenant's."""
+def forged_record(true: Object, ghost: Key, address: str) -> Object:
+    """Return a record of a DelayTopic that never was: its topics are the victim's, its Kafka is the tenant's."""
     record = parse_record(true).draining(1, 2, pending=None, source_partitions=None)
     connection = KafkaConnection(bootstrap_servers=address)
     changes = {"name": ghost.name, "class_name": None, "connection": connection}
     document = record_document(record.model_copy(update=changes), ghost.namespace)
-    for name in (record_name(ghost), former_record_name(ghost)):
-        yield {**document, "metadata": {**document["metadata"], "name": name}}
+    return {**document, "metadata": {**document["metadata"], "name": record_name(ghost)}}
 
 
 def await_resync(platform: Platform) -> None:
@@ -113,12 +112,11 @@ def test_a_forged_record_is_neither_believed_nor_followed(running: Platform, ten
     ghost = Key(running.team, "ghost")
 
     with listening() as (address, callers):
-        for forged in forged_records(true, ghost, address):
-            tenant.create(f"/api/v1/namespaces/{running.team}/configmaps", forged)
+        tenant.create(f"/api/v1/namespaces/{running.team}/configmaps", forged_record(true, ghost, address))
         await_resync(running)
 
-        written = [running.client.find(f"{records}/{name(ghost)}") for name in (record_name, former_record_name)]
-        assert (written, callers) == ([None, None], [])
+        written = running.client.find(f"{records}/{record_name(ghost)}")
+        assert (written, callers) == (None, [])
     kept = running.client.get(f"{records}/{record_name(Key(running.team, 'victim'))}")
     assert kept["data"]["record.json"] == true["data"]["record.json"]
 
