@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from delaytopic_api.policy.access import refusals
-from delaytopic_api.policy.reading_rules import may_wait_together, rules_mark
+from delaytopic_api.policy.reading_rules import rules_mark
 from delaytopic_api.policy.resolve import LATENESS_OF_PRECISION, RETENTION_MARGIN, mark_of, relay_config
 
 __all__ = [
     "LATENESS_OF_PRECISION",
     "RETENTION_MARGIN",
     "mark_of",
-    "may_wait_together",
     "refusals",
     "relay_config",
     "rules_mark",

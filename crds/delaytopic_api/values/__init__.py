@@ -34,6 +34,7 @@ from delaytopic_api.values.choices import (
     ScaleToZero,
     Suspend,
     TopicProvisioning,
+    may_wait_together,
 )
 from delaytopic_api.values.cluster_rules import Checked, Rule
 from delaytopic_api.values.duration import Duration, between
@@ -92,6 +93,7 @@ __all__ = [
     "glob_matcher",
     "ids_name",
     "is_reserved",
+    "may_wait_together",
     "parse_redis_url",
     "same_name",
     "source_mark",

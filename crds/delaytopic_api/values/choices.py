@@ -90,6 +90,22 @@ CAPABILITIES: Final[Mapping[Dialect, Capabilities]] = {
 }
 
 
+def may_wait_together(former: Dialect, former_ids: Ids, dialect: Dialect, ids: Ids) -> bool:
+    """Return whether records of both rules may wait at the same time: their ids must not be equal by chance.
+
+    If not, an edit takes effect when nothing waits any more.
+    """
+    if CAPABILITIES[former].postpones and former is not dialect:
+        return False
+    before, now = _id_space(former, former_ids), _id_space(dialect, ids)
+    return before is None or now is None or before == now
+
+
+def _id_space(dialect: Dialect, ids: Ids) -> tuple[Dialect, Ids] | None:
+    used = ids if dialect is Dialect.NATIVE else CAPABILITIES[dialect].ids
+    return None if used is Ids.DISABLED else (dialect, used)
+
+
 class Guarantee(StrEnum):
     """The guarantee that a consumer of the target gets."""
 

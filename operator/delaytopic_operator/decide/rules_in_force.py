@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from delaytopic_api.documents import ConditionStatus, ConditionType, FormerRulesStatus
-from delaytopic_api.policy import may_wait_together
-from delaytopic_api.values import Dialect, Duration, Ids
+from delaytopic_api.values import Dialect, Duration, Ids, may_wait_together
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, instant
 from delaytopic_operator.model.declared_rules import LONGEST_FIELD, DeclaredRules, declared, taken_over
 from delaytopic_operator.model.record import RouteRecord

@@ -19,7 +19,7 @@ from itertools import pairwise, zip_longest
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from delaytopic_api.values import CAPABILITIES, Dialect, Ids
+from delaytopic_api.values import CAPABILITIES, Dialect, Ids, may_wait_together
 from delaytopic_relay.core.bucket_state import number_of
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
 from delaytopic_relay.core.packed import summary
@@ -56,12 +56,6 @@ class Rules(NamedTuple):
     options: str = ""
     allowed: tuple[str, ...] | None = ()
     reader: int = READER
-
-    @property
-    def id_space(self) -> tuple[Dialect, Ids] | None:
-        """The names that ids are taken from; None for rules without ids. Ids of two spaces may be equal by chance."""
-        ids = self.ids if self.dialect is Dialect.NATIVE else CAPABILITIES[self.dialect].ids
-        return None if ids is Ids.DISABLED else (self.dialect, ids)
 
     @property
     def postpones(self) -> bool:
@@ -129,7 +123,7 @@ def succeed(
     # Nothing was ever read by rules that begin where the source ends: others take their place.
     former = tuple(kept) if last.since < end else tuple(kept[:-1])
     begun = Generation(min(last.since, end) if len(former) < len(kept) else end, declared_ms, NOTHING_DELIVERED, rules)
-    if all(_goes_with(each.rules, rules) for each in former):
+    if all(may_wait_together(each.rules.dialect, each.rules.ids, rules.dialect, rules.ids) for each in former):
         longer = (*former, begun)
         if len(longer) <= MOST_GENERATIONS and len(encode_generations(longer)) <= MOST_TEXT:
             return Succession(longer, floor)
@@ -137,13 +131,6 @@ def succeed(
     if position >= end and all(each.last <= cursor for each in kept):
         return Succession((begun._replace(since=end),), end)
     return Succession(tuple(kept), floor, _another_space(last.rules, rules))
-
-
-def _goes_with(former: Rules, rules: Rules) -> bool:
-    """Return whether records of both may wait at the same time."""
-    if former.postpones and former.dialect is not rules.dialect:
-        return False
-    return None in (former.id_space, rules.id_space) or former.id_space == rules.id_space
 
 
 def _too_many(kept: Sequence[Generation]) -> str:

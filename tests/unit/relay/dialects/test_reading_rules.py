@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from delaytopic_api import Duration
 from delaytopic_api.documents import CesiumSpec, RedeliverySpec, SchedulerSpec
-from delaytopic_api.policy import may_wait_together, rules_mark
+from delaytopic_api.policy import rules_mark
 from delaytopic_api.relay import RelaySchedule, RelayTarget
 from delaytopic_api.values import (
     CesiumNumbers,
@@ -21,8 +21,7 @@ from delaytopic_api.values import (
     Partitioning,
     Provenance,
 )
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
-from delaytopic_relay.core.rules import Declared, Generation, Rules, succeed, target_mark
+from delaytopic_relay.core.rules import Rules
 from delaytopic_relay.dialects import rules_of
 
 durations = st.integers(1, 10**9).map(Duration.of_ms)
@@ -90,16 +89,3 @@ def test_the_time_at_which_rules_were_declared_is_no_part_of_their_mark(
     declared = given_schedule.model_copy(update={"declared_ms": declared_ms})
 
     assert rules_mark(declared, given_target) == rules_mark(given_schedule, given_target)
-
-
-@given(*[st.sampled_from(Dialect), st.sampled_from(Ids)] * 2)
-def test_the_operator_knows_which_edits_wait_until_nothing_waits_any_more(
-    former_dialect: Dialect, former_ids: Ids, dialect: Dialect, ids: Ids
-) -> None:
-    former = Rules(former_dialect, 1_000, target_mark("a"), ids=former_ids)
-    rules = Rules(dialect, 2_000, target_mark("a"), ids=ids)
-    kept = Generation(0, 1, DueKey(500, 3), former)
-
-    edit = succeed([kept], 0, Declared(rules, 2), position=4, cursor=NOTHING_DELIVERED, end=9)
-
-    assert (edit.waits is None) == may_wait_together(former_dialect, former_ids, dialect, ids)
