@@ -7,7 +7,6 @@ own, as it would in a CronJob, with a heap of 1 GiB.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 import time
@@ -60,8 +59,6 @@ def main(only: tuple[str, ...], records: int, pending: int, topics: int, jars: s
             results["history"] = _histories(records, Path(folder))
         if {*ON_ONE_HOUR, SIZES} & set(chosen):
             with KafkaServer(Path(folder) / "kafka") as kafka:
-                # What `slo prepare` leaves is neither found on this machine nor left on it.
-                os.environ["XDG_CACHE_HOME"] = str(Path(folder) / "cache")
                 if SIZES in chosen:
                     work = Work(kafka.bootstrap_servers, _hour_ago_ms(), records, topics)
                     results[SIZES] = _sizes(work, Path(folder))
@@ -105,10 +102,6 @@ def _on_kafka(
     if "readers" in chosen:
         results["readers"] = _readers(hour, folder, jars)
     if "hour" in chosen:
-        results["hourUnprepared"] = _hour(hour, folder / "unprepared", "hour, unprepared")
-    if {"hour", "backlog"} & set(chosen):
-        results["prepare"] = _prepare()
-    if "hour" in chosen:
         results["hour"] = _hour(hour, folder / "hour", "hour")
     if "backlog" in chosen:
         results["backlog"] = _backlog(kafka, folder, records, pending, start_ms)
@@ -136,13 +129,6 @@ def _readers(hour: Hour, folder: Path, jars: str) -> dict[str, object]:
         results[reader] = {**json.loads(cost.output), "peakMemoryMiB": cost.peak_mib}
         _say(f"reader {reader}: {results[reader]}")
     return results
-
-
-def _prepare() -> dict[str, object]:
-    """Measure `delaytopic slo prepare`, which is done once on a machine."""
-    cost = run_watched([sys.executable, "-m", "delaytopic_cli", "slo", "prepare"])
-    _say(f"prepare: {cost.seconds:.1f} s, {cost.cpu_seconds:.1f} s of processors")
-    return {"seconds": round(cost.seconds, 1), "cpuSeconds": round(cost.cpu_seconds, 1)}
 
 
 def _hour(hour: Hour, folder: Path, name: str) -> dict[str, object]:

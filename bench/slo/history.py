@@ -1,6 +1,6 @@
 """`python -m bench.slo.history HOURS RECORDS FOLDER`: an hour's run and its report after so many hours; prints JSON.
 
-No Kafka: records are made up by the tasks that would read them, as in a rehearsal. The hours before are written as
+No Kafka: records are made up by the tasks that would read them. The hours before are written as
 the parts that hourly runs leave, and as the runs with schedules that have an id and wait.
 """
 
@@ -13,6 +13,7 @@ import time
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from bench.slo.made_up import HOUR_MS, NOW_MS, THIS_MODULE
 from delaytopic_api.values import Guarantee, Percent
 from delaytopic_slo.audit import report_of
 from delaytopic_slo.ledger.compaction import last_to_compact, put_together
@@ -25,7 +26,6 @@ from delaytopic_slo.pipeline.ports import silent
 from delaytopic_slo.pipeline.run import execute_plan
 from delaytopic_slo.reading.data_source import read_shares
 from delaytopic_slo.reading.planning import Offsets, Request, TopicState, make_plan
-from delaytopic_slo.rehearsal import HOUR_MS, NOW_MS, THIS_MODULE
 from delaytopic_slo.runtime.session import spark_session
 from delaytopic_slo.tables.schemas import COMMANDS, PARTS, RECORDS
 

@@ -1,4 +1,4 @@
-"""The commands of `delaytopic slo`: run, report, prepare."""
+"""The commands of `delaytopic slo`: run, report."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ from delaytopic_slo.audit import Audit, Options, Reader, check_topics, report_of
 from delaytopic_slo.errors import SloError, SparkMissingError
 from delaytopic_slo.ledger import Ledger
 from delaytopic_slo.pipeline import Progress, silent
-from delaytopic_slo.runtime.java_archive import make_archive
 from delaytopic_slo.runtime.session import spark_session
 
 SOONEST_MS: Final = 1_000
@@ -316,22 +315,3 @@ def report(**given: Any) -> int:
         return publish(report_of(ledger, last, _window_ms(given), clock_ms()), given, spark)
     except SloError as error:
         return publish_failure(error, given["name"], given)
-
-
-@click.command(short_help="Let Java learn once what audits do: they take less time.")
-def prepare() -> int:
-    """Audit made-up records, and keep what Java learned for the audits of this machine.
-
-    It takes a minute or two, and 250 MB below $XDG_CACHE_HOME or ~/.cache, needs no Kafka, and changes no result. An
-    archive is for one version of Java, Spark and delaytopic: audits of other versions do without.
-
-    \b
-    Example:
-      delaytopic slo prepare && delaytopic slo run -f examples/reminders.yaml
-    """
-    try:
-        file = make_archive()
-    except SloError as error:
-        return fail(error)
-    click.echo(f"{file} ({file.stat().st_size // 1_000_000} MB)")
-    return 0

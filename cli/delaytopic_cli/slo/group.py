@@ -12,9 +12,6 @@ _COMMANDS = {
     "report": Lazy(
         "delaytopic_cli.slo.commands:report", "Write the last run's report again, for another window.", "slo"
     ),
-    "prepare": Lazy(
-        "delaytopic_cli.slo.commands:prepare", "Let Java learn once what audits do: they take less time.", "slo"
-    ),
     "export": Lazy("delaytopic_cli.slo.export:export", "Write the objectives for OpenSLO's or Sloth's tools.", "slo"),
 }
 

@@ -19,7 +19,6 @@ from pyspark.sql import SparkSession
 
 from delaytopic_slo.errors import SparkMissingError
 from delaytopic_slo.runtime.executor_pods import DriverPod, ExecutorPods, executor_settings
-from delaytopic_slo.runtime.java_archive import archive_options
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
 _SETTINGS = {
@@ -65,13 +64,12 @@ def spark_session(
     jars: Sequence[str] = (),
     conf: Mapping[str, str] = MappingProxyType({}),
     cores: int | None = None,
-    archive_output: Path | None = None,
     executors: ExecutorPods | None = None,
 ) -> SparkSession:
     """Return the session of this process, started when there is none yet, as there is under spark-submit.
 
-    `memory` is the heap of a local run, `conf` are the caller's settings of Spark, which win, and `archive_output` is
-    where Java is to leave what it learned. With `executors` this process is in a pod, and so are they.
+    `memory` is the heap of a local run, `conf` are the caller's settings of Spark, which win. With `executors` this
+    process is in a pod, and so are they.
     Raises SparkMissingError without Java, or when Spark does not start, as without a right on pods.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -87,8 +85,7 @@ def spark_session(
         # They run the same image: its modules are there before any work comes.
         settings |= _LOCAL_SETTINGS | executor_settings(executors, DriverPod.of(os.environ))
     if SparkSession.getActiveSession() is None and not submitted:
-        archive = archive_options(archive_output)
-        java = f"-Dlog4j2.configurationFile={LOGGING.as_uri()} {_FEWER_COMPILATIONS} {_collector()} {archive}".rstrip()
+        java = f"-Dlog4j2.configurationFile={LOGGING.as_uri()} {_FEWER_COMPILATIONS} {_collector()}".rstrip()
         settings |= {"spark.master": master, "spark.driver.memory": memory, "spark.driver.extraJavaOptions": java}
         settings |= {"spark.jars": ",".join(jars)} if jars else {}
     for name, value in {**settings, **conf}.items():

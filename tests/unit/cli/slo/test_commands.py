@@ -169,12 +169,11 @@ def test_the_help_of_the_group_names_its_commands_and_exit_codes() -> None:
     assert [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()] == [
         "run",
         "report",
-        "prepare",
         "export",
     ]
 
 
-@pytest.mark.parametrize("command", ["run", "report", "prepare", "export"])
+@pytest.mark.parametrize("command", ["run", "report", "export"])
 def test_the_help_of_each_command_has_an_example(command: str) -> None:
     assert f"delaytopic slo {command} " in CliRunner().invoke(cli, ["slo", command, "--help"]).output
 
