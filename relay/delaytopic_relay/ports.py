@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from delaytopic_relay.core.commands import Command, Outbound, Reject, Schedule, SourceMessage
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, SourceTopic
+from delaytopic_relay.core.second_clock import Reading
 from delaytopic_relay.delivery.outbound import Departing, Outgoing
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import RelayError, StateInDoubt
@@ -227,6 +228,27 @@ class Clock(Protocol):
 
     def sleep(self, duration_ms: int) -> None:
         """Wait."""
+        ...
+
+
+class SecondClock(Protocol):
+    """Another clock than the own one: the backend's. Nobody waits for it."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for messages."""
+        ...
+
+    def ask(self) -> None:
+        """Begin to ask what it shows, unless an answer is awaited already."""
+        ...
+
+    def answer(self) -> Reading | str | None:
+        """Return what it showed, or why it did not answer; None while an answer is awaited, or none is."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections."""
         ...
 
 

@@ -18,7 +18,7 @@ from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import Guarantee
-from delaytopic_relay.backlog.opening import open_backlog
+from delaytopic_relay.backlog.opening import open_backlog, open_second_clock
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.signing import signer_of
 from delaytopic_relay.core.packed import AVAILABLE, check_extension
@@ -236,6 +236,7 @@ class Service:
                 suspension=Suspension.of(config.suspend),
                 id_bytes=config.limits.id_memory.value,
                 learn=topics.learn if config.target.allowed else None,
+                second_clock=open_second_clock(config, self._connection, self._instance, clock),
             )
         )
 

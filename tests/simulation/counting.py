@@ -83,6 +83,7 @@ PATHS_OF_EDITS = (
     *("path: former rules in force for what waits", "path: former rules done"),
     *("path: an edit waits", "path: no queue any more"),
 )
+PATHS_OF_CLOCKS = ("path: delivery held", "path: cursor went back")
 ENOUGH_RUNS = 10_000
 """From so many histories on, none of these may be at zero."""
 
@@ -98,6 +99,8 @@ EXPECTED: dict[str, Names] = {
     "Members": ((*FAULTS, *FAULTS_OF_MEMBERS), (*PATHS, *PATHS_OF_MEMBERS)),
     "MembersBuckets": ((*FAULTS_OF_BUCKETS, *FAULTS_OF_MEMBERS_OF_BUCKETS), (*PATHS_OF_BUCKETS, *PATHS_OF_MEMBERS)),
     "Edits": ((*FAULTS, "event: edit"), (*PATHS, *PATHS_OF_EDITS)),
+    "Clocks": ((*FAULTS, "event: clock silent"), (*PATHS, *PATHS_OF_CLOCKS)),
+    "ClocksBuckets": ((*FAULTS_OF_BUCKETS, "event: clock silent"), (*PATHS_OF_BUCKETS, *PATHS_OF_CLOCKS)),
     "EditsBuckets": ((*FAULTS_OF_BUCKETS, "event: edit"), (*PATHS_OF_BUCKETS, *PATHS_OF_EDITS)),
 }
 

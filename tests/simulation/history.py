@@ -22,6 +22,7 @@ from tests.simulation.plans.plan import (
     BacklogRolledBack,
     BacklogWiped,
     BucketDamaged,
+    ClockSilent,
     Edit,
     Pass,
     Plan,
@@ -39,9 +40,10 @@ from tests.simulation.plans.plan import (
     Stop,
 )
 from tests.simulation.quiet import Quiet
-from tests.simulation.relays import Relay, rules_by, rules_of
+from tests.simulation.relays import Relay, compares, rules_by, rules_of
 from tests.simulation.world.bucket_damage import damage
 from tests.simulation.world.bucket_log import SimulatedBucketLog
+from tests.simulation.world.clocks import SimulatedSecondClock
 from tests.simulation.world.kafka import Kafka
 from tests.simulation.world.redis_server import RedisServer, redis_store
 from tests.simulation.world.store_client import DistantStore, Line
@@ -72,6 +74,7 @@ class History:
         self._copies: list[Any] = []
         self._away_until_ms = 0
         self._full_until_ms = 0
+        self._silent_until_ms = 0
         self._started = 0
         self._coming: list[tuple[int, str | None, str]] = []
         """Relays that start again in place: when, their names in the group, and what is suspended there."""
@@ -122,6 +125,8 @@ class History:
             case SetClock(number, wrong_ms, drift_permille) if self.relays:
                 clock = self._pick(number).clock
                 clock.wrong_ms, clock.drift_permille = wrong_ms, drift_permille
+            case ClockSilent(duration_ms):
+                self._silent_until_ms = self.kafka.now_ms + duration_ms
             case Retain():
                 self.applications.retain()
             case _:
@@ -260,7 +265,16 @@ class History:
             connect = self._buckets
         name = f"relay-{self._started}"
         member_name = (member_name or name) if self.setup.named else None
-        self.relays.append(Relay(self.kafka, self.setup, name, connect, self._happen, declared, suspended, member_name))
+        second = self._second_clock(self._started)
+        happen = self._happen
+        self.relays.append(
+            Relay(self.kafka, self.setup, name, connect, happen, declared, suspended, member_name, second_clock=second)
+        )
+
+    def _second_clock(self, number: int) -> SimulatedSecondClock | None:
+        if not compares(self.setup, number):
+            return None
+        return SimulatedSecondClock(self.kafka, lambda: self.kafka.now_ms < self._silent_until_ms, self.setup.slow_ms)
 
     def _connect(self, gate: Gate) -> BacklogStore:
         if isinstance(self.server, RedisServer):
@@ -368,7 +382,7 @@ class History:
 
     def calm(self) -> None:
         """No more faults: clocks are right, the backlog is there, what was frozen goes on, nothing is suspended."""
-        self._away_until_ms = 0
+        self._away_until_ms = self._silent_until_ms = 0
         self.fill(FOR_EVER_MS if self.setup.stays_full else 0)
         self._coming = [(self.kafka.now_ms, name, suspended) for _, name, suspended in self._coming]
         self._start_in_place()

@@ -94,4 +94,4 @@ def _number_of(sent: Sent) -> int | None:
 
 
 def _begins(was: Progress, now: Progress) -> bool:
-    return was.identity[:2] != now.identity[:2] or now.position < was.position or now.cursor < was.cursor
+    return was.identity[:2] != now.identity[:2] or now.position < was.position or now.done.last_ms < was.cursor.due_ms

@@ -88,11 +88,11 @@ class Outcome:
         return None
 
     def passed_by(self, place: Place, key: DueKey) -> int | None:
-        """The first commit that says that this schedule is done: taken in, and at or below the cursor."""
+        """The first commit that says that this schedule is done, and was taken in."""
         shard, offset = place
         for number, commit in enumerate(self.commits):
             progress = commit.progress.get(shard)
-            if progress is not None and progress.position > offset and key <= progress.cursor:
+            if progress is not None and progress.position > offset and progress.done.has(*key):
                 return number
         return None
 

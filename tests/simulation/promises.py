@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tests.simulation import redelivery
 from tests.simulation.outcome import Accepted, Delivered, Outcome
-from tests.simulation.relays import OTHER, TARGET
+from tests.simulation.relays import OTHER, TARGET, compares
 from tests.simulation.world.kafka import START_MS
 from tests.simulation.world.refusing import BAD_VALUES, HOPELESS
 
 from delaytopic_api.records import CONTROL_HEADERS, RECEIPT, RESTATED, DeadLetterReason, Receipt, parse_dead_letter
 from delaytopic_relay.core.commands import Cancel, DueKey, Postpone, Schedule
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.second_clock import BOUND_MS
 
 LATE_MS = 250
 """The lateness allowed for a probe: the turns that the simulation itself makes it wait."""
@@ -92,6 +93,17 @@ def early(outcome: Outcome) -> Complaints:
                 yield f"early: {_text(accepted)} was sent {command.due_ms - sent_ms} ms before its time"
 
 
+def early_by_the_world(outcome: Outcome) -> Complaints:
+    """P3: by the time as it is, too, of a relay that compares its clock, but for what two clocks may differ."""
+    for delivered, accepted in _deliveries(outcome):
+        number = int(delivered.life.relay.rpartition("-")[2])
+        if not compares(outcome.setup, number) or not isinstance(accepted.command, Schedule):
+            continue
+        early_ms = accepted.command.due_ms - delivered.sent.at_ms
+        if early_ms > BOUND_MS and not _by_a_zombies_rules(outcome, delivered):
+            yield f"early: {_text(accepted)} was sent {early_ms} ms before its time, by a clock that was wrong"
+
+
 def late(outcome: Outcome) -> Complaints:
     """P4: what nothing disturbs leaves within the precision, and is visible then."""
     for delivered, accepted in _deliveries(outcome):
@@ -106,16 +118,17 @@ def out_of_order(outcome: Outcome) -> Complaints:
     """P5: of what was taken in before a tick, nothing leaves in it out of the order of (due, offset)."""
     if not outcome.setup.transactional:
         return
-    last: dict[int, DueKey] = {}
+    last: dict[tuple[int, int], DueKey] = {}
     for delivered, accepted in _deliveries(outcome):
         assert delivered.commit is not None
         shard, offset = accepted.place
         before = outcome.before(shard, delivered.commit)
         if before is None or offset >= before.position:
             continue
-        if accepted.key <= max(last.get(shard, before.cursor), before.cursor):
-            yield f"out of order: {_text(accepted)} after {last.get(shard, before.cursor)}"
-        last[shard] = accepted.key
+        tick = (shard, delivered.commit)
+        if before.done.has(*accepted.key) or accepted.key <= last.get(tick, before.cursor):
+            yield f"out of order: {_text(accepted)} after {last.get(tick, before.cursor)}"
+        last[tick] = accepted.key
 
 
 def alone(outcome: Outcome) -> Complaints:
@@ -238,19 +251,19 @@ def wrongly_withdrawn(outcome: Outcome) -> Complaints:
 
 
 def ledger(outcome: Outcome) -> Complaints:
-    """The invariant: P and C never go back, and what a transaction delivers lies below them."""
-    last: dict[int, tuple[int, DueKey]] = {}
+    """The invariant: P never goes back, nor what is done, and what a transaction delivers lies below it."""
+    last: dict[int, Progress] = {}
     for commit in outcome.commits:
         for shard, progress in commit.progress.items():
-            position, cursor = last.get(shard, (0, DueKey(-1, -1)))
-            if outcome.setup.transactional and (progress.position < position or progress.cursor < cursor):
-                yield f"ledger: {shard} went back from {position}, {cursor} to {progress} by {commit.relay}"
-            last[shard] = (progress.position, progress.cursor)
+            was = last.get(shard)
+            if outcome.setup.transactional and was is not None and not _keeps(was, progress):
+                yield f"ledger: {shard} went back from {was} to {progress} by {commit.relay}"
+            last[shard] = progress
     for delivered, accepted in _deliveries(outcome):
         if delivered.commit is None:
             continue
         after = outcome.commits[delivered.commit].progress.get(accepted.place[0])
-        if after is None or accepted.place[1] >= after.position or accepted.key > after.cursor:
+        if after is None or accepted.place[1] >= after.position or not after.done.has(*accepted.key):
             yield f"ledger: {_text(accepted)} was delivered with {after}"
 
 
@@ -261,6 +274,7 @@ PROMISES: Sequence[Promise] = (
     twice_without_a_fault,
     beyond_the_tail,
     early,
+    early_by_the_world,
     late,
     out_of_order,
     alone,
@@ -301,7 +315,19 @@ def _deliveries(outcome: Outcome) -> Iterator[tuple[Delivered, Accepted]]:
 def _is_done(accepted: Accepted, progress: Progress) -> bool:
     if not isinstance(accepted.command, Schedule):
         return False
-    return accepted.place[1] < progress.position and accepted.key <= progress.cursor
+    return accepted.place[1] < progress.position and progress.done.has(*accepted.key)
+
+
+def _keeps(was: Progress, now: Progress) -> bool:
+    """Tell whether all that was done still is."""
+    if now.position < was.position:
+        return False
+    up_to = [(was.position, was.cursor), *([was.ahead] if was.ahead is not None else [])]
+    return all(
+        until <= now.cursor
+        or (now.ahead is not None and now.ahead.before >= min(before, was.position) and until <= now.ahead.until)
+        for before, until in up_to
+    )
 
 
 def _receipt(delivered: Delivered) -> Receipt:

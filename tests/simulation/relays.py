@@ -8,7 +8,7 @@ from tests.simulation.faults import Crash, Fault, Gate
 from tests.simulation.plans.plan import RuleSet, Setup
 from tests.simulation.witness import Witness
 from tests.simulation.world.bucket_log import HORIZON_MS, NAMES, RULES, SimulatedBucketLog
-from tests.simulation.world.clocks import SimulatedClock
+from tests.simulation.world.clocks import SimulatedClock, SimulatedSecondClock
 from tests.simulation.world.kafka import SOURCE, Kafka
 from tests.simulation.world.source_client import SimulatedSource
 from tests.simulation.world.strands import Strand
@@ -82,6 +82,11 @@ def rules_by(edited: RuleSet) -> Rules:
     return Rules(Dialect.NATIVE, edited.max_delay_ms, target_mark(TARGET), *delays, ids, allowed=allowed)
 
 
+def compares(setup: Setup, number: int) -> bool:
+    """Return whether the relay of this number compares its clock with another one."""
+    return setup.second_clocks == "all" or (setup.second_clocks == "some" and number % 2 == 0)
+
+
 class Relay:
     """A process: it steps, freezes, wakes up and dies."""
 
@@ -95,6 +100,8 @@ class Relay:
         declared: Declared,
         suspended: str = "",
         member_name: str | None = None,
+        *,
+        second_clock: SimulatedSecondClock | None = None,
     ) -> None:
         """`connect` opens the backlog; `happen` carries out what happens to the process; `declared` are its rules."""
         self.kafka = kafka
@@ -107,6 +114,7 @@ class Relay:
         self.origin = Origin(kafka.topic, "group", kafka.accepted)
         self.gate = Gate(kafka.counts, lambda fault: happen(self, fault))
         self.clock = SimulatedClock(kafka)
+        self.second_clock = second_clock
         self.source = SimulatedSource(kafka, self.gate, name, setup.chunk, setup.deaf_ms, member_name)
         sender = SimulatedTarget(kafka, self.gate, self.clock, name, transactional=setup.transactional)
         sender.lingers = setup.lingers
@@ -118,6 +126,7 @@ class Relay:
         self.loop = self._loop(setup, backlog)
         self.strand: Strand | None = None
         self._ranges: dict[int, tuple[int, ...]] = {}
+        self._back: set[int] = set()
         self._wakes_at_ms: int | None = None
         self._frozen_at_commit = 0
         self.loop.start()
@@ -150,6 +159,7 @@ class Relay:
                 clock=self.clock,
                 events=self.events,
                 suspension=SUSPENSIONS[self.suspended],
+                second_clock=self.second_clock,
             )
         )
 
@@ -174,6 +184,15 @@ class Relay:
         """One turn of the loop; it may end frozen. Raises `Crash`."""
         self.run(self.loop.step)
         self._note_ranges()
+        self._note_clocks()
+
+    def _note_clocks(self) -> None:
+        """Count the turns in which delivery was held, and the cursors that have gone back."""
+        clock = self.loop.snapshot().clock
+        self.kafka.counts["path: delivery held"] += clock is not None and not clock.believed
+        back = {partition for partition, shard in self.loop.shards.items() if shard.done.ahead is not None}
+        self.kafka.counts["path: cursor went back"] += len(back - self._back)
+        self._back = back
 
     def _note_ranges(self) -> None:
         """Count ranges of buckets that were split or merged since the last turn."""

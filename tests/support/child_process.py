@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,9 +30,15 @@ class ChildProcess:
 
     _child: subprocess.Popen[bytes] | None = None
 
-    def spawn(self, command: Sequence[str], log_file: Path, directory: Path | None = None) -> None:
+    def spawn(
+        self,
+        command: Sequence[str],
+        log_file: Path,
+        directory: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         """Start the command with its output appended to a file; the kernel kills it when this process ends."""
-        self._child = spawn(command, log_file, directory=directory)
+        self._child = spawn(command, log_file, environment, directory)
 
     @property
     def child(self) -> subprocess.Popen[bytes]:

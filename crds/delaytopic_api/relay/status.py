@@ -181,6 +181,21 @@ class ShardStatus(_Status):
     """The reason why it is paused, failed or replaying."""
 
 
+class SecondClockStatus(_Status):
+    """The comparison of the relay's clock with the backend's."""
+
+    name: str
+    """The other clock, such as `Redis at db:6379`."""
+    agrees: bool
+    """False while nothing is delivered: the relay's clock is ahead of the other one, or was not compared yet."""
+    ahead_ms: Int64 | None = None
+    """The time by which the relay's clock is ahead, about; below 0 if it is behind, null before the first answer."""
+    message: str | None = None
+    """What is wrong with the clocks, and what follows; null while nothing is."""
+    trouble: str | None = None
+    """The reason why the other clock did not answer the last question; null if it did."""
+
+
 class RelayStatus(_Status):
     """One relay process and its shards."""
 
@@ -210,6 +225,8 @@ class RelayStatus(_Status):
     """Records without a control header, and with a header whose name resembles one, since the start."""
     misspelt_header: str | None = None
     """The name of the last such header, such as `Deliver-After`."""
+    second_clock: SecondClockStatus | None = None
+    """The relay's clock beside the backend's; null where they are not compared."""
     busy_rate: Annotated[float, Field(allow_inf_nan=False, ge=0, le=2**63)] | None = None
     """Delivered per second while busy; null before it was ever busy."""
     pending: Int64

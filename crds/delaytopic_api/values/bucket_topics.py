@@ -84,4 +84,6 @@ def bucket_topics(
         )
         for number, name in enumerate(bucket_names(backend_id, horizon_ms, max_delay_ms))
     ]
-    return [*topics, BucketTopic(ids_name(backend_id), {"cleanup.policy": "compact", **size})]
+    # Append times of what a relay writes there are its second clock; those of the other topics matter to nobody.
+    ids = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime", **size}
+    return [*topics, BucketTopic(ids_name(backend_id), ids)]

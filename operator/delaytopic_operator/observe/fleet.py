@@ -174,6 +174,8 @@ def punctuality(fleet: Fleet, precision_ms: int, now_ms: int) -> Condition:
     statuses = [page.status for page in fleet.pages if page.status]
     if not statuses:
         return Condition(type_, UNKNOWN, "NoData", "no relay answers")
+    if (differing := _clocks(statuses)) is not None:
+        return Condition(type_, FALSE, "ClocksDiffer", differing)
     oldest = [status.oldest_overdue_ms for status in statuses if status.oldest_overdue_ms is not None]
     overdue = sum(status.overdue for status in statuses)
     late_ms = now_ms - min(oldest) if oldest else 0
@@ -181,6 +183,20 @@ def punctuality(fleet: Fleet, precision_ms: int, now_ms: int) -> Condition:
         message = f"{overdue} records are overdue, the oldest by {late_ms} ms; precision is {precision_ms} ms"
         return Condition(type_, FALSE, "Overdue", message)
     return Condition(type_, TRUE, "OnTime", f"nothing is overdue by more than {precision_ms} ms")
+
+
+def _clocks(statuses: Sequence[RelayStatus]) -> str | None:
+    """Say what the first relay says whose clock is not the backend's; None where none does."""
+    said = [
+        f"relay {status.relay}: {clock.message}"
+        for status in statuses
+        # One that has only just asked says nothing yet.
+        if (clock := status.second_clock) is not None
+        and clock.message is not None
+        and (clock.ahead_ms, clock.trouble) != (None, None)
+    ]
+    more = f" (and {len(said) - 1} further relays)" if len(said) > 1 else ""
+    return f"{min(said)}{more}" if said else None
 
 
 def _problem(fleet: Fleet) -> tuple[str, str]:

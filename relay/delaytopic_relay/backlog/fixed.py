@@ -40,7 +40,7 @@ class FixedShard:
         """`progress` is what is committed, `start` where reading begins."""
         self.partition = partition
         self.position = start
-        self.cursor = progress.cursor
+        self.done = progress.done
         self.committed_offset = progress.offset
         self.replay_until = progress.position
         self.identity = progress.identity
@@ -56,6 +56,14 @@ class FixedShard:
         self.ids_bytes = 0
         self.counted = True
         self.share: Share | None = None
+
+    @property
+    def cursor(self) -> DueKey:
+        """The key of the last delivered record."""
+        return self.done.cursor
+
+    def come_back(self, now_ms: int) -> None:
+        """Do nothing: no record leaves before those in front of it, and each waits for its own time."""
 
     def follow(self, generations: Sequence[Generation], floor: int) -> None:
         """Go on with these generations of rules. Raises `QueueImpossible` for others than those that it began with."""
@@ -88,7 +96,7 @@ class FixedShard:
         queue = self._queue
         for command in commands:
             if type(command) is Schedule or type(command) is Packed:
-                if command.offset < self.replay_until and (command.due_ms, command.offset) <= self._taken.cursor:
+                if command.offset < self.replay_until and self._taken.done.has(command.due_ms, command.offset):
                     continue
                 self._last_due_ms = command.due_ms
             elif type(command) is not Reject or command.offset < self.replay_until:
@@ -121,7 +129,7 @@ class FixedShard:
             queue.popleft()
             self.size -= self._sizes.popleft()
         if due:
-            self.cursor = max(self.cursor, DueKey(due[-1].due_ms, due[-1].offset))
+            self.done = self.done.moved(DueKey(due[-1].due_ms, due[-1].offset))
         return Outbound(due, rejects)
 
     def reached_end(self, end: int) -> None:
@@ -139,8 +147,9 @@ class FixedShard:
         """Return what to commit once all that was handed out is sent."""
         offset = self._queue[0].offset if self._queue else self.position
         position = max(offset, self.replay_until)
+        cursor, ahead = self.done
         return self._taken._replace(
-            offset=offset, position=position, cursor=self.cursor, owner=owner, identity=self.identity
+            offset=offset, position=position, cursor=cursor, owner=owner, identity=self.identity, ahead=ahead
         )
 
     def wake_ms(self) -> int | None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Command, DueKey, Outbound, Schedule
+from delaytopic_relay.core.done import Done
 from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.core.partition import Share, Stored, Wanted
 from delaytopic_relay.core.progress import Identity, Progress
@@ -41,6 +42,15 @@ class Shard(Protocol):
     @property
     def cursor(self) -> DueKey:
         """The key of the last delivered schedule."""
+        ...
+
+    @property
+    def done(self) -> Done:
+        """The schedules that are done, of those that were taken in."""
+        ...
+
+    def come_back(self, now_ms: int) -> None:
+        """Let the cursor go back to the clock if it is far ahead of it, so that what comes is delivered in time."""
         ...
 
     @property

@@ -71,7 +71,7 @@ class ShardCore(ABC):
         """`progress` is what is committed, `start` where reading begins."""
         self.partition = partition
         self.position = start
-        self.cursor = progress.cursor
+        self.done = progress.done
         self.committed_offset = progress.offset
         """L of the last commit: whatever is below it and not done is in the backlog."""
         self.calendar = Calendar()
@@ -100,6 +100,15 @@ class ShardCore(ABC):
     @abstractmethod
     def stored(self) -> Stored:
         """Return what is not in memory, as of now."""
+
+    @property
+    def cursor(self) -> DueKey:
+        """The key of the last delivered schedule, or the time at which the clock has come back to."""
+        return self.done.cursor
+
+    def come_back(self, now_ms: int) -> None:
+        """Let the cursor go back to the clock if it is far ahead of it, so that what comes is delivered in time."""
+        self.done = self.done.back_at(now_ms, max(self.position, self.replay_until))
 
     @property
     def record_bytes(self) -> int:
@@ -188,12 +197,12 @@ class ShardCore(ABC):
         near: list[Schedule] = []
         far: list[Schedule] = []
         leaving = Outbound([], [])
-        cursor_ms, frontier_ms = self.cursor.due_ms, self._frontier_ms
+        done, last_done_ms, frontier_ms = self.done, self.done.last_ms, self._frontier_ms
         counts = [0, 0, 0]
         for command in self._admitted(commands, leaving.rejects):
             if type(command) is Schedule or type(command) is Packed:
                 due_ms = command.due_ms
-                if due_ms <= cursor_ms and (due_ms, command.offset) <= self.cursor:
+                if due_ms <= last_done_ms and done.has(due_ms, command.offset):
                     self._past(command, leaving, counts)
                     continue
                 if command.id is not None:
@@ -288,7 +297,7 @@ class ShardCore(ABC):
         return {}
 
     def _past(self, schedule: Schedule, leaving: Outbound, counts: list[int]) -> None:
-        """A schedule at or below the cursor: done, if it was taken in before; otherwise it leaves at once."""
+        """A schedule that is done, if it was taken in before; otherwise one below the cursor, which leaves at once."""
         fresh = schedule.offset >= self.replay_until
         if schedule.rank is not None and fresh:
             if self.ids.leaves_at_once(schedule, self.position):
@@ -316,10 +325,10 @@ class ShardCore(ABC):
         until_ms = min(now_ms, self._loaded_until_ms - 1)
         taken = self.calendar.take(until_ms, limit)
         if len(taken) < limit:
-            self.cursor = max(self.cursor, self.rules.passed(until_ms, self.position))
+            self.done = self.done.moved(self.rules.passed(until_ms, self.position))
         if not taken:
             return NOTHING
-        self.cursor = max(self.cursor, DueKey(taken[-1].due_ms, taken[-1].offset))
+        self.done = self.done.moved(DueKey(taken[-1].due_ms, taken[-1].offset))
         due = self.ids.without_superseded(taken, self.position)
         return Outbound(due, [], restated=self.ids.take_restated())
 
@@ -346,8 +355,9 @@ class ShardCore(ABC):
             offset, taken = min(offset, held), min(position, held)
         self.rules.end_done(taken, self.cursor)
         offset = max(offset, self.rules.floor)
-        terms, generations = self.admission.kept(self.cursor), self.rules.kept
-        return Progress(offset, position, self.cursor, owner, None, terms, generations, self.rules.floor, self.identity)
+        terms, generations, floor = self.admission.kept(self.cursor), self.rules.kept, self.rules.floor
+        cursor, ahead = self.done
+        return Progress(offset, position, cursor, owner, None, terms, generations, floor, self.identity, ahead)
 
     def wake_ms(self) -> int | None:
         """Return when something is due; None when nothing in memory is."""

@@ -15,12 +15,13 @@ from typing import NamedTuple, Self
 
 from delaytopic_relay.core.bucket_state import BucketsState, decode_buckets, encode_buckets, number_of
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
+from delaytopic_relay.core.done import Ahead, Done, decode_ahead, encode_ahead
 from delaytopic_relay.core.rules import Generation, decode_generations, encode_generations
 from delaytopic_relay.core.terms import Terms, decode_terms, encode_terms
 from delaytopic_relay.errors import ProgressError
 
-VERSION = "4"
-FIELDS = 9
+VERSION = "5"
+FIELDS = 10
 """Beside the version, separated by semicolons; the owner comes last, as it may contain anything."""
 MARK_CHARACTERS = 8
 """Of the ids of cluster and topic: 48 bits, that two of them do not happen to have in common."""
@@ -70,7 +71,8 @@ class Progress(NamedTuple):
 
     `buckets` is how the bucket topics stand; None with another backlog. `terms` are those by which records below P were
     taken in or refused; none if all were taken in. `generations` are the rules by which records are read that may still
-    wait, and `floor` is the offset below which all is done, by whatever rules.
+    wait, and `floor` is the offset below which all is done, by whatever rules. `ahead` is what a clock that was ahead
+    has delivered above the cursor.
     """
 
     offset: int
@@ -82,6 +84,12 @@ class Progress(NamedTuple):
     generations: tuple[Generation, ...] = ()
     floor: int = 0
     identity: Identity = UNKNOWN
+    ahead: Ahead | None = None
+
+    @property
+    def done(self) -> Done:
+        """The schedules below the position that are done."""
+        return Done(self.cursor, self.ahead)
 
 
 def fresh_progress(start: int) -> Progress:
@@ -92,8 +100,8 @@ def fresh_progress(start: int) -> Progress:
 def encode_metadata(progress: Progress) -> str:
     """The metadata text to commit beside `progress.offset`.
 
-    `version;P;due_ms;offset;floor;identity;generations;terms;buckets;owner`, each but the numbers empty where there is
-    nothing to say.
+    `version;P;due_ms;offset;floor;ahead;identity;generations;terms;buckets;owner`, each but the numbers empty where
+    there is nothing to say.
     """
     due_ms, offset = progress.cursor
     identity = progress.identity
@@ -103,6 +111,7 @@ def encode_metadata(progress: Progress) -> str:
         str(due_ms),
         str(offset),
         str(progress.floor),
+        encode_ahead(progress.ahead),
         "" if identity == UNKNOWN else f"{identity.cluster}:{identity.topic}:{identity.epoch}",
         encode_generations(progress.generations),
         encode_terms(progress.terms),
@@ -127,7 +136,7 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
             f"the metadata {metadata[:80]!r} of committed offset {offset} is not of this version of the relay; "
             "run the version that wrote it, or reset the group's offset to start from there without it"
         )
-    *numbers, identity, generations, terms, buckets, owner = fields
+    *numbers, ahead, identity, generations, terms, buckets, owner = fields
     try:
         position, due_ms, cursor_offset, floor = map(number_of, numbers)
         return Progress(
@@ -140,6 +149,7 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
             decode_generations(generations),
             floor,
             _decode_identity(identity),
+            decode_ahead(ahead),
         )
     except ValueError as error:
         raise ProgressError(

@@ -16,10 +16,12 @@ from delaytopic_relay.backlog.protocol import BacklogManager, Shard
 from delaytopic_relay.core.commands import Cancel, Command, Outbound, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import succeed
+from delaytopic_relay.core.second_clock import ClockState
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.core.terms import NEVER_MS
 from delaytopic_relay.delivery.outbound import Addressing, Outgoing
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
+from delaytopic_relay.engine.due_time import DueTime
 from delaytopic_relay.engine.pacing import LARGEST_FAR_BYTES, Pace, TickState, closes_at_ms, sleep_ms
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover
@@ -33,7 +35,7 @@ from delaytopic_relay.errors import (
     TransactionAborted,
     Unavailable,
 )
-from delaytopic_relay.ports import Batch, Clock, LoopEvents, Source, Target
+from delaytopic_relay.ports import Batch, Clock, LoopEvents, SecondClock, Source, Target
 
 
 class Parts(NamedTuple):
@@ -42,6 +44,8 @@ class Parts(NamedTuple):
     `manager` is that of the backlog. `id_bytes` is for ids whose schedules are there, of all shards.
 
     `learn` is told which topics the next records name, so that all are asked about at once; None where none may be.
+
+    Nothing is due before `second_clock` says that `clock` is not ahead of it; None where `clock` is believed.
     """
 
     source: Source
@@ -57,6 +61,7 @@ class Parts(NamedTuple):
     suspension: Suspension = Suspension()
     id_bytes: int = NEVER_MS
     learn: Callable[[Collection[str]], None] | None = None
+    second_clock: SecondClock | None = None
 
 
 POLL_LIMIT = 1_000
@@ -90,6 +95,12 @@ class LoopSnapshot:
     """Shards that stand still until a person says how they go on, and why."""
     missing: Mapping[int, int] = field(default_factory=dict)
     """Shards that were to read what the source no longer has, and how many offsets that were."""
+    deferring: frozenset[int] = frozenset()
+    """Shards that read no further, as a record there would have to leave at once, and may not."""
+    clock: ClockState | None = None
+    """The comparison with the second clock; None without one."""
+    suspended: bool = False
+    """True while delivery is suspended."""
 
 
 class Loop:
@@ -113,6 +124,7 @@ class Loop:
         """The offsets up to which partitions are looked through, before they are read from where they stand."""
         self._scouted: set[int] = set()
         self._clock = parts.clock
+        self._due = DueTime(parts.clock, parts.second_clock, suspended=parts.suspension.delivery)
         self._events = parts.events
         self.shards: dict[int, Shard] = {}
         self.waiting: dict[int, str] = {}
@@ -180,7 +192,8 @@ class Loop:
     # -- running
 
     def start(self) -> None:
-        """Join the group."""
+        """Join the group. The second clock is asked first: it has answered by the time that there are shards."""
+        self._due.compare()
         self._source.subscribe(self)
 
     def snapshot(self) -> LoopSnapshot:
@@ -197,6 +210,9 @@ class Loop:
             dict(self._rules_wait),
             dict(self._takeover.still),
             dict(self._takeover.missing),
+            frozenset(self._deferred),
+            self._due.state,
+            self._suspension.delivery,
         )
 
     def finish(self) -> None:
@@ -205,6 +221,7 @@ class Loop:
         self._target.abort()
         self._source.close()
         self._target.close()
+        self._due.close()
 
     def step(self) -> None:
         """One turn: whatever arrives, whatever is due, and the commit when its time has come.
@@ -215,6 +232,7 @@ class Loop:
             batches = self._poll()
             if self._lost is not None:
                 raise self._lost
+            self._due.compare()
             for partition, batch in batches.items():
                 self._ingest(partition, batch)
             self._end_scouting()
@@ -243,8 +261,10 @@ class Loop:
         return batches
 
     def _timeout_ms(self) -> int:
-        now_ms = self._clock.now_ms()
-        wakes = [wake for shard in self.shards.values() if (wake := shard.wake_ms()) is not None]
+        # Nothing is waited for that may not leave when its time comes.
+        now_ms = self._due.now_ms()
+        held = now_ms == NOTHING_DUE_MS
+        wakes = [wake for shard in self.shards.values() if not held and (wake := shard.wake_ms()) is not None]
         wake_ms = max(min(wakes), now_ms + self._hold_ms()) if wakes else None
         return sleep_ms(now_ms, wake_ms, self._clock.monotonic_ms(), self._closes_at_ms())
 
@@ -354,8 +374,9 @@ class Loop:
             self.shards[partition].scouts = False
 
     def _apply(self, partition: int, shard: Shard, commands: Sequence[Command]) -> None:
-        now_ms = NOTHING_DUE_MS if self._suspension.delivery else self._clock.now_ms()
-        if self._suspension.delivery or shard.cursor.due_ms > now_ms:
+        now_ms = self._due.now_ms()
+        shard.come_back(self._clock.now_ms())
+        if shard.cursor.due_ms > now_ms:
             kept = shard.without_departures(commands, now_ms)
             if len(kept) < len(commands):
                 self._deferred[partition] = commands[len(kept) :]
@@ -369,11 +390,11 @@ class Loop:
         shard.renew_terms(self._clock.now_ms(), ids_full=ids_full)
         found = self._manager.look_up(shard, shard.unknown_ids(commands))
         leaving = shard.ingest(commands, next_position, found)
-        self._send(partition, leaving, self._clock.now_ms() if self._suspension.delivery else now_ms)
+        self._send(partition, leaving, now_ms if now_ms != NOTHING_DUE_MS else self._clock.now_ms())
 
     def _apply_deferred(self) -> None:
-        """Commands wait, and reading with them, while the cursor is ahead of the clock."""
-        for partition in [] if self._suspension.delivery else [*self._deferred]:
+        """Commands wait, and reading with them, while the cursor is ahead of the time up to which records are due."""
+        for partition in [] if self._due.now_ms() == NOTHING_DUE_MS else [*self._deferred]:
             self._apply(partition, self.shards[partition], self._deferred.pop(partition))
 
     def _note_moved(self) -> None:
@@ -384,9 +405,9 @@ class Loop:
     # -- delivering
 
     def _deliver(self) -> None:
-        if self._suspension.delivery or self._hold_ms() > 0:
+        now_ms = self._due.now_ms()
+        if now_ms == NOTHING_DUE_MS or self._hold_ms() > 0:
             return
-        now_ms = self._clock.now_ms()
         self._behind = False
         for partition, shard in self.shards.items():
             before = shard.cursor
@@ -512,7 +533,7 @@ class Loop:
         size = self.size
         self._manager.list_next([*self.shards.values()])
         room_bytes = self._memory_bytes - size
-        if not self._suspension.delivery and self._manager.load_next([*self.shards.values()], room_bytes):
+        if self._due.now_ms() != NOTHING_DUE_MS and self._manager.load_next([*self.shards.values()], room_bytes):
             self._note_moved()
         self._drop_lost()
         self._begin_rules()

@@ -13,6 +13,7 @@ FETCH_BYTES = 2 << 20
 TRANSACTION_TIMEOUT_MS = 30_000
 LARGEST_REQUEST_BYTES = 64 << 20
 LARGEST_BATCH_BYTES = 512 << 10
+PROBE_TIMEOUT_MS = 4_000
 METADATA_REFRESH_MS = 10_000
 """Partitions that are added to a topic are found after this time; by default, after five minutes only."""
 HEARTBEAT_MS = 500
@@ -112,3 +113,17 @@ def producer_settings(connection: Settings, client_id: str, transactional_id: st
         settings["transactional.id"] = transactional_id
         settings["transaction.timeout.ms"] = TRANSACTION_TIMEOUT_MS
     return settings
+
+
+def probe_settings(connection: Settings, client_id: str) -> Settings:
+    """For the producer of probes, whose append time is a second clock: each goes at once, or is worth nothing."""
+    return {
+        **connection,
+        "client.id": client_id,
+        "acks": "all",
+        "linger.ms": 0,
+        "retries": 0,
+        "message.timeout.ms": PROBE_TIMEOUT_MS,
+        "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
+        "allow.auto.create.topics": False,
+    }

@@ -296,7 +296,7 @@ class _Search:
             schedule
             for schedule in schedules
             if schedule.offset < copy.ingested
-            and (schedule.due_ms, schedule.offset) > copy.cursor
+            and not copy.done.has(schedule.due_ms, schedule.offset)
             and schedule.due_ms < before_ms
         ]
         names = list({schedule.id: None for schedule in waiting if schedule.id is not None})
@@ -331,7 +331,9 @@ def _latest(reader: PendingReader, copy: ShardCopy, names: Sequence[bytes]) -> M
         for name, entry in zip(names, reader.ids(copy.partition, names), strict=True)
         if entry is not None
     }
-    return {name: state for name, state in states.items() if state.until > copy.cursor and state.offset < copy.ingested}
+    return {
+        name: state for name, state in states.items() if state.until > copy.done.cursor and state.offset < copy.ingested
+    }
 
 
 def _by_partition(group: Iterable[Chapter]) -> dict[int, list[Slice]]:

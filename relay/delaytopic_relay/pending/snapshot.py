@@ -7,7 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.protocol import Shard
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
+from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.done import Done
 from delaytopic_relay.core.partition import Stored, Wanted
 from delaytopic_relay.pending.query import EVERYTHING, PendingQuery
 
@@ -22,8 +23,8 @@ class ShardCopy(NamedTuple):
     """The due time from which on memory could not be looked at; None when all could that is needed."""
     stored: Stored = Stored()
     """The part that is not in memory."""
-    cursor: DueKey = NOTHING_DELIVERED
-    """The key up to which everything is done."""
+    done: Done = Done()
+    """The schedules that are done, of those that were taken in."""
     ingested: int = 0
     """The offset from which on nothing is taken in yet, whoever stored it."""
     replaying: bool = False
@@ -51,5 +52,5 @@ def copy_of(shard: Shard, query: PendingQuery) -> ShardCopy:
     schedules, cut_ms = shard.first_in_memory(wanted)
     ingested = max(shard.position, shard.replay_until)
     return ShardCopy(
-        shard.partition, schedules, cut_ms, shard.stored(), shard.cursor, ingested, replaying=shard.replaying
+        shard.partition, schedules, cut_ms, shard.stored(), shard.done, ingested, replaying=shard.replaying
     )

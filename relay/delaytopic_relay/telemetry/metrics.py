@@ -215,8 +215,19 @@ class RelayMetrics(Collector):
         reasons.update(str(shard.reason) for shard in status.shards if shard.reason in reasons)
         text = "Source partitions that stand still until a person says how they go on."
         yield self._gauges_by("standing_shards", text, "reason", reasons)
+        yield from self._clock(status)
         yield from self._redis(status)
         yield from self._buckets(status)
+
+    def _clock(self, status: RelayStatus) -> Iterator[Metric]:
+        """Report how the relay's clock compares with the backend's; no series where that is switched off."""
+        clock = status.second_clock
+        ahead_ms = clock.ahead_ms if clock is not None else None
+        ahead_s = ahead_ms / 1000 if ahead_ms is not None else None
+        text = "How far the relay's clock is ahead of the backend's, negative if it is behind; absent before an answer."
+        yield self._gauge("clock_ahead_seconds", text, ahead_s)
+        text = "1 while nothing is delivered until the relay's clock and the backend's agree, else 0."
+        yield self._gauge("clock_holds_delivery", text, int(not clock.agrees) if clock is not None else None)
 
     def _redis(self, status: RelayStatus) -> Iterator[Metric]:
         """Report what the shards take in Redis; no series with another backend."""

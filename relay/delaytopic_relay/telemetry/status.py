@@ -16,15 +16,18 @@ from delaytopic_api.relay import (
     FormerRules,
     RelayConfig,
     RelayStatus,
+    SecondClockStatus,
     ShardReason,
     ShardState,
     ShardStatus,
 )
 from delaytopic_relay.backlog.protocol import Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
+from delaytopic_relay.core.done import Ahead
 from delaytopic_relay.core.partition import Share
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation
+from delaytopic_relay.core.second_clock import ClockState
 from delaytopic_relay.engine.loop import LoopSnapshot
 
 STEPS_MS = (1_000, 2_000, 5_000)
@@ -148,6 +151,7 @@ def relay_status(
         cancelled_total=counters.cancelled,
         misspelt_total=counters.misspelt,
         misspelt_header=counters.misspelt_header,
+        second_clock=_second_clock(snapshot.clock),
         busy_rate=counters.busy_rate,
         pending=whole.pending,
         overdue=whole.overdue,
@@ -158,6 +162,14 @@ def relay_status(
         memory_bytes=sum(shard.size for shard in snapshot.shards.values()),
         due_histogram=_bins(whole, edges, now_ms),
         shards=sorted(shards, key=lambda shard: shard.partition),
+    )
+
+
+def _second_clock(clock: ClockState | None) -> SecondClockStatus | None:
+    if clock is None:
+        return None
+    return SecondClockStatus(
+        name=clock.name, agrees=clock.believed, ahead_ms=clock.ahead_ms, message=clock.message, trouble=clock.trouble
     )
 
 
@@ -184,7 +196,7 @@ def _shard(
         rules_wait=snapshot.rules_wait.get(partition),
         reason=ShardReason.RETENTION_PASSED if partition in snapshot.missing else None,
         missing_offsets=snapshot.missing.get(partition, 0),
-        message=_message(partition, shard, snapshot),
+        message=_message(partition, shard, snapshot, now_ms),
     )
 
 
@@ -207,7 +219,7 @@ def _replay_lag(shard: Shard) -> int:
     return max(0, shard.replay_until - shard.position) if shard.replaying else 0
 
 
-def _message(partition: int, shard: Shard, snapshot: LoopSnapshot) -> str | None:
+def _message(partition: int, shard: Shard, snapshot: LoopSnapshot, now_ms: int) -> str | None:
     if partition in snapshot.unreadable:
         return snapshot.unreadable[partition]
     if shard.replaying:
@@ -219,14 +231,43 @@ def _message(partition: int, shard: Shard, snapshot: LoopSnapshot) -> str | None
         return f"{what}: {_replay_lag(shard)} source offsets to go"
     if not shard.counted:
         return "what waits in the backend is being counted"
+    if snapshot.clock is not None and not snapshot.clock.believed:
+        return snapshot.clock.message
+    return _of_reading(partition, shard, snapshot, now_ms)
+
+
+def _of_reading(partition: int, shard: Shard, snapshot: LoopSnapshot, now_ms: int) -> str | None:
+    """Say why a shard that delivers does not read on, or what it could not read."""
     if shard.refuses_ids:
         return f"schedules with an id are refused: those that wait take {shard.ids_bytes} bytes (limits.idMemory)"
     if shard.share is not None and (full := _full(shard.share)):
         return full
+    if partition in snapshot.deferring:
+        return _deferring(shard, snapshot, now_ms)
     if partition in snapshot.paused:
         return "reading pauses: memory is full, or enough is in it"
+    if shard.done.ahead is not None:
+        return _gone_back(shard.done.ahead)
     missing = snapshot.missing.get(partition)
     return f"the source's retention had deleted {missing} offsets that were to be read" if missing else None
+
+
+def _deferring(shard: Shard, snapshot: LoopSnapshot, now_ms: int) -> str:
+    """Say why a record that would have to leave at once may not, and keeps what follows it from being read."""
+    if snapshot.suspended:
+        return "reading pauses: delivery is suspended, and the next record would have to leave at once"
+    ahead_ms = max(0, shard.cursor.due_ms - now_ms)
+    return (
+        f"reading pauses for {ahead_ms} ms: the clock of a relay that delivered here was ahead by that, or this one is "
+        "behind, and the next record is due before what was delivered already; have a time server set the clocks"
+    )
+
+
+def _gone_back(ahead: Ahead) -> str:
+    return (
+        f"the clock of a relay that delivered here was ahead: of the offsets below {ahead.before}, what is due up to "
+        f"{ahead.until.due_ms} was delivered before its time; what comes is delivered in time"
+    )
 
 
 def _full(share: Share) -> str | None:

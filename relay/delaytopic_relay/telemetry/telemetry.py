@@ -104,6 +104,9 @@ class Telemetry:
     def _take_snapshot(self, loop: Loop) -> None:
         self._loop_snapshot = loop.snapshot()
         self._trouble = None if loop.joined else "waiting for the group to assign shards"
+        clock = self._loop_snapshot.clock
+        if clock is not None and clock.message is not None:
+            self._say("clocks differ", clock.message, key="clocks")
         self._measure_capacity(loop.idle_ms)
         self._status = self.status()
         self.metrics.set_backlog(self._status)

@@ -86,7 +86,7 @@ def test_a_name_in_the_groups_metadata_makes_no_relay_fence_the_producer_of_some
     somebody.begin_transaction()
     somebody.produce(payments, b"payment")
     assert somebody.flush(30) == 0
-    place = TopicPartition(route.source, SHARD, 0, metadata=f"4;0;-1;-1;0;;;;;{name}")
+    place = TopicPartition(route.source, SHARD, 0, metadata=f"5;0;-1;-1;0;;;;;;{name}")
     committer = Consumer({**settings, "group.id": route.config().group_id})
     committer.commit(offsets=[place], asynchronous=False)
     committer.close()

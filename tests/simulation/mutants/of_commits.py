@@ -40,7 +40,7 @@ def cursor_goes_back() -> Sequence[Patch]:
         leaving = original(self, *arguments, **keywords)
         if leaving.schedules:
             last = leaving.schedules[-1]
-            self.cursor = DueKey(last.due_ms, last.offset)
+            self.done = self.done._replace(cursor=DueKey(last.due_ms, last.offset))
         return leaving
 
     return [(Shard, "ingest", ingest)]

@@ -17,7 +17,7 @@ from delaytopic_relay.backlog.redis.store import RedisBacklogStore, State
 from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.backlog.slices import is_narrow
 from delaytopic_relay.core import calendar
-from delaytopic_relay.core.commands import DueKey
+from delaytopic_relay.core.done import Done
 from delaytopic_relay.core.ids import IdTable
 from delaytopic_relay.core.partition import ShardCore
 
@@ -93,9 +93,9 @@ def loads_what_is_done() -> Sequence[Patch]:
     original = Shard.loaded
 
     def loaded(self: Shard, *arguments: Any, **keywords: Any) -> None:
-        cursor, self.cursor = self.cursor, DueKey(-1, -1)
+        done, self.done = self.done, Done()
         original(self, *arguments, **keywords)
-        self.cursor = cursor
+        self.done = done
 
     return [(Shard, "loaded", loaded)]
 
@@ -197,6 +197,7 @@ MUTANTS = (
         "ahead-of-the-clock",
         "lets records leave at once while the cursor is ahead of the clock",
         cursor_ahead_of_the_clock,
+        "Clocks",
     ),
     Mutant("out-of-order", "delivers what is due by offset, not by due time", out_of_order),
     Mutant(

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from tests.simulation.mutants import (
     of_buckets,
+    of_clocks,
     of_commits,
     of_dialects,
     of_identity,
@@ -16,11 +17,8 @@ from tests.simulation.mutants import (
 )
 from tests.simulation.mutants.breaking import Mutant
 
-MUTANTS: dict[str, Mutant] = {
-    mutant.name: mutant
-    for of in (of_recovery, of_commits, of_stores, of_buckets, of_dialects, of_members, of_rules, of_identity)
-    for mutant in of.MUTANTS
-}
+ROOMS = (of_recovery, of_commits, of_stores, of_buckets, of_dialects, of_members, of_rules, of_identity, of_clocks)
+MUTANTS: dict[str, Mutant] = {mutant.name: mutant for of in ROOMS for mutant in of.MUTANTS}
 
 
 def applied(name: str | None) -> AbstractContextManager[None]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from tests.simulation.mutants.table import MUTANTS
 from tests.simulation.plans.bucket_planning import bucket_plan_for
+from tests.simulation.plans.clock_planning import clock_bucket_plan_for, clock_plan_for
 from tests.simulation.plans.edit_planning import edit_bucket_plan_for, edit_plan_for
 from tests.simulation.plans.identity_planning import identity_bucket_plan_for, identity_plan_for
 from tests.simulation.plans.member_planning import member_bucket_plan_for, member_plan_for
@@ -74,6 +75,8 @@ PLANS: dict[str, Callable[[int], Plan]] = {
     "EditsBuckets": edit_bucket_plan_for,
     "Identity": identity_plan_for,
     "IdentityBuckets": identity_bucket_plan_for,
+    "Clocks": clock_plan_for,
+    "ClocksBuckets": clock_bucket_plan_for,
 }
 
 

@@ -65,6 +65,10 @@ class Setup(NamedTuple):
     declares: bool = False
     """True if relays know when their rules were declared, as an operator tells them."""
 
+    second_clocks: str = ""
+    """The relays that compare their clocks with one that is right: "all", every second one at "some", or none."""
+    slow_ms: int = 0
+    """The time that an answer of that clock takes."""
     held_bytes: int = 1 << 62
     """The bytes that a full backlog has refused from which on reading pauses."""
     offered: int = 500
@@ -152,6 +156,12 @@ class SetClock(NamedTuple):
     drift_permille: int
 
 
+class ClockSilent(NamedTuple):
+    """The clock that is right does not answer for a while."""
+
+    duration_ms: int
+
+
 class Retain(NamedTuple):
     """The source's retention deletes what is long done."""
 
@@ -225,6 +235,7 @@ Action = (
     | Remove
     | Rotate
     | SetClock
+    | ClockSilent
     | Retain
     | SourceChanged
     | Accept

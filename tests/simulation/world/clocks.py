@@ -1,8 +1,12 @@
-"""The clock of one relay: may be wrong, run fast or slow, and be set."""
+"""The clock of one relay, which may be wrong, run fast or slow, and be set; and one that is right, or silent."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tests.simulation.world.kafka import Kafka
+
+from delaytopic_relay.core.second_clock import Reading
 
 
 class SimulatedClock:
@@ -31,3 +35,32 @@ class SimulatedClock:
     def set_right(self) -> None:
         """Set the clock right, as a time server does."""
         self.wrong_ms = self.drift_permille = 0
+
+
+class SimulatedSecondClock:
+    """Implements `SecondClock`; it shows the world's time, and its answers take theirs."""
+
+    name = "the world"
+
+    def __init__(self, kafka: Kafka, silent: Callable[[], bool], slow_ms: int) -> None:
+        """Without an answer while it is `silent`; otherwise the answer is on its way for `slow_ms`."""
+        self._kafka = kafka
+        self._silent = silent
+        self._slow_ms = slow_ms
+        self._asked_ms: int | None = None
+
+    def ask(self) -> None:
+        if self._asked_ms is None:
+            self._asked_ms = self._kafka.now_ms
+
+    def answer(self) -> Reading | str | None:
+        now_ms, asked_ms = self._kafka.now_ms, self._asked_ms
+        if asked_ms is None or now_ms < asked_ms + self._slow_ms:
+            return None
+        self._asked_ms = None
+        if self._silent():
+            return "no answer"
+        return Reading(asked_ms, now_ms, asked_ms + self._slow_ms)
+
+    def close(self) -> None:
+        """Nothing was opened."""

@@ -43,6 +43,7 @@ from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Origin, Takeover
+from delaytopic_relay.ports import SecondClock
 
 SOURCE, TARGET, DEAD = "source", "target", "dead"
 HORIZON_MS = 10_000
@@ -123,6 +124,7 @@ class Setup(NamedTuple):
     suspension: Suspension = Suspension()
     max_delay_ms: int = 8_640_000_000
     clock: Callable[[World], WorldClock] = WorldClock
+    second_clock: Callable[[World], SecondClock | None] = lambda world: None
     strangers: Sequence[str] = ()
     """Producers of others."""
     signer: SegmentSigner = UNSIGNED
@@ -196,6 +198,7 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
             clock=clock,
             events=events,
             suspension=setup.suspension,
+            second_clock=setup.second_clock(world),
         )
     )
     loop.start()

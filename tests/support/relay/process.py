@@ -27,13 +27,17 @@ class RelayProcess(ChildProcess):
         self.config = config
         self.name = name
         self.log_file = config.with_name(f"{name}.log")
+        self.environment: dict[str, str] = {}
+        """Variables for its next start, beside those of this process."""
+        self.module = ["delaytopic_relay"]
+        """The module that its next start runs, with its first arguments."""
         self._started_at = 0
 
     def start(self) -> Self:
         """Start it; `wait_until_ready` tells when it has its shards."""
         self._started_at = self.log_file.stat().st_size if self.log_file.exists() else 0
-        command = [sys.executable, "-m", "delaytopic_relay", "--config", str(self.config), "--name", self.name]
-        self.spawn(command, self.log_file)
+        command = [sys.executable, "-m", *self.module, "--config", str(self.config), "--name", self.name]
+        self.spawn(command, self.log_file, environment=self.environment)
         return self
 
     def log_lines(self) -> list[dict[str, Any]]:

@@ -171,11 +171,11 @@ class BucketShard(ShardCore):
     def _large(self, commands: Sequence[Command]) -> Mapping[int, int]:
         """See `ShardCore._large`."""
         # The size in memory is a bound that costs less than packing.
-        least, cursor = min(self.record_bytes, self.admission.least_bytes), self.cursor
+        least, done = min(self.record_bytes, self.admission.least_bytes), self.done
         large = [
             c
             for c in commands
-            if (type(c) is Schedule or type(c) is Packed) and bytes_of(c) > least and (c.due_ms, c.offset) > cursor
+            if (type(c) is Schedule or type(c) is Packed) and bytes_of(c) > least and not done.has(c.due_ms, c.offset)
         ]
         self._some_large = bool(large)
         return {schedule.offset: packed_bytes([schedule]) for schedule in large}
@@ -240,23 +240,23 @@ class BucketShard(ShardCore):
         What a predecessor moved on is left out when a segment is read again.
         """
         bucket = self.buckets[number]
-        cursor, ingested = self.cursor, max(self.position, self.replay_until)
+        done, ingested = self.done, max(self.position, self.replay_until)
         reach_ms = self._known_reach_ms if bucket.again else NEVER_MS
         near_ms = self._near_until_ms(number)
         span = summary(schedules)
         if (
             span is not None
-            and cursor.due_ms < span.first_ms <= span.last_ms < min(reach_ms, near_ms)
+            and done.last_ms < span.first_ms <= span.last_ms < min(reach_ms, near_ms)
             and span.last_offset < ingested
         ):
             near, far = schedules, []
         else:
             waiting = [
-                s for s in schedules if (s.due_ms, s.offset) > cursor and s.offset < ingested and s.due_ms < reach_ms
+                s for s in schedules if s.offset < ingested and s.due_ms < reach_ms and not done.has(s.due_ms, s.offset)
             ]
             near = [s for s in waiting if s.due_ms < near_ms]
             far = [s for s in waiting if s.due_ms >= near_ms]
-        self.ids.learn(self._entries(self.ids.unknown(near)), cursor)
+        self.ids.learn(self._entries(self.ids.unknown(near)), done.cursor)
         self.ids.loaded(near)
         self.calendar.add(near, only_here=False)
         for schedule in far:

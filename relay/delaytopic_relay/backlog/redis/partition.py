@@ -405,15 +405,18 @@ class Shard(ShardCore):
         """A portion of a narrow slice arrived; `found` are the backlog's entries for `ids.unknown(schedules)`.
 
         Entries at or above the position were put by a predecessor that never committed them: they are
-        read again from the source. Entries at or below the cursor are done.
+        read again from the source. What is done is left out.
         """
         self.ids.learn(found, self.cursor)
-        position, cursor = self.position, self.cursor
+        position, done = self.position, self.done
         span = summary(schedules)
-        if span is not None and span.last_offset < position and span.first_ms > cursor.due_ms:
+        if span is not None and span.last_offset < position and span.first_ms > done.last_ms:
             fresh = schedules
         else:
-            fresh = [s for s in schedules if s.offset < position and (s.due_ms, s.offset) > cursor]
+            last_ms = done.last_ms
+            fresh = [
+                s for s in schedules if s.offset < position and (s.due_ms > last_ms or not done.has(s.due_ms, s.offset))
+            ]
         self.ids.loaded(fresh)
         self.calendar.add(fresh, only_here=False)
         self._next_portion(load, data_bytes, len(schedules))

@@ -54,6 +54,7 @@ ON_THE_WIRE = {
     "cancelledTotal": 6,
     "misspeltTotal": 0,
     "misspeltHeader": None,
+    "secondClock": None,
     "busyRate": None,
     "pending": 7,
     "overdue": 0,

@@ -187,6 +187,18 @@ def test_relays_are_available_or_the_worst_that_is_the_matter_with_them_is_said(
             ],
             (FALSE, "Overdue", "4 records are overdue, the oldest by 7000 ms; precision is 1000 ms"),
         ),
+        (
+            [page({}, secondClock={"name": "Redis", "agrees": True, "aheadMs": 3})],
+            (TRUE, "OnTime", "nothing is overdue by more than 1000 ms"),
+        ),
+        (
+            [page({}, secondClock={"name": "Redis", "agrees": False, "message": "it has not answered yet"})],
+            (TRUE, "OnTime", "nothing is overdue by more than 1000 ms"),
+        ),
+        (
+            [page({}, secondClock={"name": "Redis", "agrees": False, "aheadMs": 9_000, "message": "9 s ahead"})],
+            (FALSE, "ClocksDiffer", "relay relay-1: 9 s ahead"),
+        ),
     ],
 )
 def test_delivery_is_on_time_while_nothing_is_overdue_by_more_than_precision(

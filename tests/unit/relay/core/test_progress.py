@@ -8,6 +8,7 @@ from tests.support.properties import QUICK
 from delaytopic_api.values import Dialect
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
+from delaytopic_relay.core.done import Ahead
 from delaytopic_relay.core.progress import Identity, Progress, decode_progress, encode_metadata, fresh_progress
 from delaytopic_relay.core.rules import (
     LONGEST_ALLOWED,
@@ -23,12 +24,15 @@ from delaytopic_relay.errors import ProgressError
 WHOLE = st.integers(0, 2**63 - 1)
 
 
+KEY = st.builds(DueKey, st.integers(-1, 10**14), st.integers(-1, 2**53))
+
+
 @QUICK
-@given(WHOLE, WHOLE, st.builds(DueKey, st.integers(-1, 10**14), st.integers(-1, 2**53)), st.text(max_size=30))
+@given(WHOLE, WHOLE, KEY, st.text(max_size=30), st.none() | st.builds(Ahead, WHOLE, KEY))
 def test_progress_comes_back_from_an_offset_and_its_metadata(
-    offset: int, position: int, cursor: DueKey, owner: str
+    offset: int, position: int, cursor: DueKey, owner: str, ahead: Ahead | None
 ) -> None:
-    progress = Progress(offset, position, cursor, owner)
+    progress = Progress(offset, position, cursor, owner, ahead=ahead)
 
     assert decode_progress(offset, encode_metadata(progress)) == progress
 
@@ -36,7 +40,7 @@ def test_progress_comes_back_from_an_offset_and_its_metadata(
 def test_the_metadata_is_a_short_readable_text() -> None:
     progress = Progress(7, 12, DueKey(1_795_269_686_270, 9), "delaytopic.shop.reminders-1")
 
-    assert encode_metadata(progress) == "4;12;1795269686270;9;0;;;;;delaytopic.shop.reminders-1"
+    assert encode_metadata(progress) == "5;12;1795269686270;9;0;;;;;;delaytopic.shop.reminders-1"
 
 
 @pytest.mark.parametrize("metadata", [None, ""])
@@ -44,7 +48,7 @@ def test_an_offset_without_metadata_starts_there_with_nothing_delivered(metadata
     assert decode_progress(42, metadata) == fresh_progress(42) == Progress(42, 42, NOTHING_DELIVERED, "")
 
 
-@pytest.mark.parametrize("metadata", ["1;12;5;9;owner", "5;12;5;9;0;;;;;owner", "hello", "4;12;5;9", "NO_METADATA"])
+@pytest.mark.parametrize("metadata", ["1;12;5;9;owner", "6;12;5;9;0;;;;;;owner", "hello", "5;12;5;9", "NO_METADATA"])
 def test_a_foreign_or_another_versions_text_says_what_to_do(metadata: str) -> None:
     with pytest.raises(ProgressError) as caught:
         decode_progress(42, metadata)
@@ -56,13 +60,16 @@ def test_a_foreign_or_another_versions_text_says_what_to_do(metadata: str) -> No
 
 def test_a_damaged_text_is_named_with_what_is_wrong_about_it() -> None:
     with pytest.raises(
-        ProgressError, match=r"^the metadata '4;12;x;9;0;;;;;' of committed offset 42 is damaged: .*'x'"
+        ProgressError, match=r"^the metadata '5;12;x;9;0;;;;;;' of committed offset 42 is damaged: .*'x'"
     ):
-        decode_progress(42, "4;12;x;9;0;;;;;")
+        decode_progress(42, "5;12;x;9;0;;;;;;")
 
 
 @QUICK
-@given(st.text(max_size=20) | st.from_regex(r"4(;-?[0-9]{1,5}){4};([a-z]:[a-z]:[0-9])?;;;;.*", fullmatch=True))
+@given(
+    st.text(max_size=20)
+    | st.from_regex(r"5(;-?[0-9]{1,5}){4};([0-9]:[0-9]:[0-9])?;([a-z]:[a-z]:[0-9])?;;;;.*", fullmatch=True)
+)
 def test_no_text_does_more_than_raise_a_progress_error(metadata: str) -> None:
     try:
         progress = decode_progress(42, metadata)
@@ -78,7 +85,7 @@ def test_a_number_that_no_float_holds_is_damage(field: int) -> None:
     fields[field] = "9" * 400
 
     with pytest.raises(ProgressError, match="is larger than an offset or a time can be"):
-        decode_progress(42, f"4;{';'.join(fields)};;;;;")
+        decode_progress(42, f"5;{';'.join(fields)};;;;;;")
 
 
 def test_the_metadata_fits_into_what_a_broker_takes_with_all_that_a_shard_may_have_to_say() -> None:
@@ -106,6 +113,7 @@ def test_the_metadata_fits_into_what_a_broker_takes_with_all_that_a_shard_may_ha
             tuple(generations),
             number,
             Identity("Mk3OEYBS", "4L6g3nSh", 10**6),
+            Ahead(number, DueKey(number, number)),
         )
     )
 

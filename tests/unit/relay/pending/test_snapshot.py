@@ -15,6 +15,7 @@ from delaytopic_relay.core import partition as core_partition
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import Calendar
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, DueKey, Schedule
+from delaytopic_relay.core.done import Done
 from delaytopic_relay.core.partition import Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.pending.query import PendingQuery
@@ -47,7 +48,7 @@ def test_a_copy_says_where_memory_ends_and_what_counts_in_the_backlog() -> None:
 
     copy = copy_of(shard_with(schedule(NOW_MS, 3), index=index), PendingQuery())
 
-    assert copy == ShardCopy(0, [schedule(NOW_MS, 3)], None, Stored(NOW_MS + 30_000, CLAIM), DueKey(9, 9), 100, False)
+    assert copy == ShardCopy(0, [schedule(NOW_MS, 3)], None, Stored(NOW_MS + 30_000, CLAIM), Done(DueKey(9, 9)), 100)
 
 
 def test_a_slice_that_is_being_loaded_is_still_in_the_backlog() -> None:

@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.relay.statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_api.relay import ShardState
+from delaytopic_api.relay import SecondClockStatus, ShardState
 from delaytopic_relay.errors import StateInDoubt
 from delaytopic_relay.telemetry.metrics import RECOVERY_CAUSES, MillisecondHistogram, RelayMetrics
 
@@ -151,6 +151,19 @@ def test_shards_are_counted_by_state() -> None:
 
     expected = dict.fromkeys(map(str, ShardState), 0) | {"Delivering": 2, "Replaying": 1}
     assert samples(metrics, "delaytopic_shards", "state") == expected
+
+
+def test_how_far_the_clock_is_ahead_is_told_and_whether_that_holds_delivery() -> None:
+    metrics = relay_metrics()
+    names = ("clock_ahead_seconds", "clock_holds_delivery")
+    unknown = SecondClockStatus(name="Redis", agrees=False)
+
+    told = []
+    for clock in (unknown.model_copy(update={"ahead_ms": 3_600_500}), unknown, None):
+        metrics.set_backlog(relay_status().model_copy(update={"second_clock": clock}))
+        told.append([[*samples(metrics, f"delaytopic_{name}").values()] for name in names])
+
+    assert told == [[[3600.5], [1]], [[], [1]], [[], []]]
 
 
 def test_what_shards_take_in_redis_is_told_and_how_many_of_them_stand_still() -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 from tests.support.relay.backlog.listings import AS_OF_MS
-from tests.support.relay.backlog.shards import unlisted_shard
+from tests.support.relay.backlog.shards import redis_shard, unlisted_shard
 from tests.support.relay.schedules import schedule
 
 from delaytopic_api.loading import load_relay_config
-from delaytopic_api.relay import RelayState, RelayStatus, ShardState
+from delaytopic_api.relay import RelayState, RelayStatus, SecondClockStatus, ShardState
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.store import END_MS, Page, Slice
+from delaytopic_relay.core.commands import DueKey
+from delaytopic_relay.core.done import Ahead
+from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.second_clock import ClockState
 from delaytopic_relay.engine.loop import LoopSnapshot
 from delaytopic_relay.telemetry.status import Counters, relay_status
 
@@ -83,3 +88,55 @@ def test_a_shard_that_a_full_redis_has_refused_something_says_so_and_delivers() 
     assert (found.state, found.redis_full, found.pending) == (ShardState.DELIVERING, True, 1)
     assert found.message is not None
     assert found.message.startswith("Redis is full: ")
+
+
+def ahead_by(ahead_ms: int | None, *, believed: bool) -> ClockState:
+    return ClockState("Redis", believed, ahead_ms, None)
+
+
+def test_a_shard_whose_relay_holds_delivery_says_that_it_is_the_clock() -> None:
+    clock = ahead_by(3_600_000, believed=False)
+    shard = a_shard()
+    shard.listed(Page({}, END_MS))
+    snapshot = LoopSnapshot(RelayState.RUNNING, shards={0: shard}, paused=frozenset({0}), clock=clock)
+
+    found = relay_status(CONFIG, "relay-0", AS_OF_MS, AS_OF_MS, Counters(), snapshot)
+
+    assert found.second_clock == SecondClockStatus(
+        name="Redis", agrees=False, ahead_ms=3_600_000, message=clock.message
+    )
+    assert found.shards[0].message == clock.message
+
+
+@pytest.mark.parametrize(
+    ("suspended", "message"),
+    [
+        (
+            False,
+            "reading pauses for 9000 ms: the clock of a relay that delivered here was ahead by that, or this one is "
+            "behind, and the next record is due before what was delivered already; have a time server set the clocks",
+        ),
+        (True, "reading pauses: delivery is suspended, and the next record would have to leave at once"),
+    ],
+)
+def test_a_shard_that_waits_for_the_clock_to_pass_its_cursor_names_the_clock_and_not_the_memory(
+    message: str, *, suspended: bool
+) -> None:
+    shard = redis_shard(Progress(5, 5, DueKey(AS_OF_MS + 9_000, 1)))
+    waits = frozenset({0})
+    snapshot = LoopSnapshot(RelayState.RUNNING, shards={0: shard}, paused=waits, deferring=waits, suspended=suspended)
+
+    (found,) = relay_status(CONFIG, "relay-0", AS_OF_MS, AS_OF_MS, Counters(), snapshot).shards
+
+    assert (found.state, found.message) == (ShardState.PAUSED, message)
+
+
+def test_a_shard_whose_cursor_went_back_says_what_left_early() -> None:
+    shard = redis_shard(Progress(5, 5, DueKey(AS_OF_MS, -1), ahead=Ahead(5, DueKey(AS_OF_MS + 9_000, 1))))
+
+    (found,) = status_of(shard).shards
+
+    assert found.message == (
+        f"the clock of a relay that delivered here was ahead: of the offsets below 5, what is due up to "
+        f"{AS_OF_MS + 9_000} was delivered before its time; what comes is delivered in time"
+    )

@@ -39,7 +39,7 @@ def remarked(start: int, end: int, reason: str = "why") -> Remarked:
 
 def committed(*generations: RulesFrom) -> CommittedOffset:
     texts = [f"{each.offset}:0:-1:-1:{each.rules}" for each in generations]
-    return CommittedOffset(7, f"4;9;-1;-1;0;;{' '.join(texts)};;;owner")
+    return CommittedOffset(7, f"5;9;-1;-1;0;;;{' '.join(texts)};;;owner")
 
 
 def test_rules_are_learned_from_what_a_group_has_committed() -> None:

@@ -279,6 +279,7 @@ def test_the_documented_user_can_do_all_that_a_relay_does(start_redis: StartRedi
     world = World()
 
     warnings = check_redis(connection)
+    connection.ask(connection.client.time)
     reader = RedisPendingReader(connection, OWN_ID)
     first = start(world, RedisBacklogStore(connection, OWN_ID), "first")
     for after_ms in (30_000, 1_900_000):

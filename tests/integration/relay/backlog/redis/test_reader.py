@@ -21,6 +21,7 @@ from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.store import END_MS, Segment, Slice, StoreVersion
 from delaytopic_relay.core.commands import DueKey, Schedule
+from delaytopic_relay.core.done import Done
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.partition import Stored
 from delaytopic_relay.errors import BacklogUnavailable, CorruptState
@@ -228,7 +229,7 @@ def test_a_listing_from_a_real_backlog_leaves_out_what_delivery_would_leave_out(
     stores.put(NARROW, [done, replaced, cancelled], [unread, waiting], [copy])
     stores.put(WIDE, [latest], ids={b"a": IdEntry(2 * 4, 3_600_000, 4), b"c": IdEntry(2 * 6 + 1, 10_600, 3)})
     position = stores.store.position(0)
-    shard = ShardCopy(0, [], stored=Stored(10_000, position), cursor=DueKey(10_000, 1), ingested=9)
+    shard = ShardCopy(0, [], stored=Stored(10_000, position), done=Done(DueKey(10_000, 1)), ingested=9)
 
     found = list_pending([shard], lambda: stores.reader, PendingQuery())
 
