@@ -68,10 +68,14 @@ class Committed:
     metadata: str = ""
 
 
-def hold_nothing(offsets: Mapping[str, Mapping[int, PartitionOffsets]]) -> frozenset[str]:
-    """The topics, of those whose offsets were read, that provably hold no record."""
-    return frozenset(
+def hold_nothing(offsets: Mapping[str, Mapping[int, PartitionOffsets]], ids: str = "") -> frozenset[str]:
+    """The topics, of those whose offsets were read, that provably hold no record.
+
+    The topic of `ids`, in which relays ask for the time, too, is of no more use once all others hold nothing.
+    """
+    empty = frozenset(
         topic
         for topic, partitions in offsets.items()
         if partitions and all(partition.begin == partition.end for partition in partitions.values())
     )
+    return empty | {ids} if ids in offsets and offsets.keys() - {ids} <= empty else empty

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from delaytopic_api import Settings
 from delaytopic_api.documents import KafkaConnection
-from delaytopic_api.values import BackendType, TopicProvisioning
+from delaytopic_api.values import BackendType, TopicProvisioning, ids_name
 from delaytopic_operator.errors import KafkaUnavailable, OperatorError, Rejected, Unavailable
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.kafka.credentials import kafka_settings
@@ -116,7 +116,8 @@ def _released(seen: Observation, cluster: KafkaCluster, view: KafkaView) -> froz
     former = list(seen.record.buckets) if seen.record is not None else []
     if not former or seen.accepted.settings.backend.type is BackendType.KAFKA_BUCKETS:
         return frozenset()
-    return hold_nothing(cluster.offsets([name for name in former if view.find(name) is not None]))
+    offsets = cluster.offsets([name for name in former if view.find(name) is not None])
+    return hold_nothing(offsets, ids_name(seen.accepted.settings.backend.id))
 
 
 def _offsets(cluster: KafkaCluster, settings: Settings, partitions: int, now_ms: int) -> SourceOffsets | None:

@@ -376,7 +376,7 @@ class Loop:
     def _apply(self, partition: int, shard: Shard, commands: Sequence[Command]) -> None:
         now_ms = self._due.now_ms()
         shard.come_back(self._clock.now_ms())
-        if shard.cursor.due_ms > now_ms:
+        if now_ms == NOTHING_DUE_MS or shard.cursor.due_ms > now_ms:
             kept = shard.without_departures(commands, now_ms)
             if len(kept) < len(commands):
                 self._deferred[partition] = commands[len(kept) :]
@@ -425,13 +425,15 @@ class Loop:
         return 0 if self._open or self._behind else max(0, self._held_until_ms - self._clock.monotonic_ms())
 
     def _send(self, partition: int, leaving: Outbound, decided_ms: int) -> None:
-        """Send what was decided to leave at that time; a clock that was set back since does not make it early."""
+        """Send what was decided to leave at that time; a clock that was set back since does not make it early, nor one
+        that has jumped ahead expired.
+        """
         self._events.commands(leaving)
         if not leaving.schedules and not leaving.rejects and not leaving.restated:
             return
         if self._learn is not None and (named := {s.target for s in leaving.schedules if s.target is not None}):
             self._learn(named)
-        now_ms = max(decided_ms, self._clock.now_ms())
+        now_ms = max(decided_ms, self._due.now_ms())
         records, late_rejects = self._addressing.departing(partition, leaving.schedules, now_ms)
         not_written: list[Reject] = []
         if leaving.restated:

@@ -8,10 +8,18 @@ from typing import Any
 import pytest
 from tests.simulation.world.clocks import SimulatedSecondClock
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
-from tests.support.relay.in_world import Delivery, Relay, Setup, delivered_offsets, deliveries, produce, start
+from tests.support.relay.in_world import (
+    Delivery,
+    Relay,
+    Setup,
+    delivered_offsets,
+    deliveries,
+    produce,
+    start,
+)
 from tests.support.relay.world import World, WorldClock
 
-from delaytopic_relay.core.commands import DueKey
+from delaytopic_relay.core.commands import DueKey, Outbound
 from delaytopic_relay.core.done import Ahead
 from delaytopic_relay.core.progress import decode_progress
 
@@ -149,6 +157,25 @@ def test_a_relay_whose_clock_is_believed_delivers_on_while_the_second_one_does_n
     relay.run(2_000, step_ms=10)
 
     assert deliveries(world) == [Delivery(due_ms, 0, 0)]
+
+
+def test_a_clock_that_jumps_after_it_was_decided_what_leaves_has_nothing_expire(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, store = World(), MemoryBacklogStore()
+    relay = start(world, store, "jumps", compared(Setup()))
+    relay.run(1_000)
+    due_ms = world.now_ms + 1_000
+    world.produce(0, b"k", b"v", [("deliver-at", b"%d" % due_ms), ("deliver-expires-at", b"%d" % (due_ms + 60_000))])
+
+    def jump(leaving: Outbound) -> None:
+        if leaving.schedules:
+            set_clock(relay, HOUR_MS)
+
+    monkeypatch.setattr(relay.events, "commands", jump)
+    relay.run(3_000)
+
+    assert [(each.offset, each.dead) for each in deliveries(world)] == [(0, False)]
 
 
 def test_a_clock_that_is_behind_delivers_late_and_says_so() -> None:
