@@ -137,7 +137,8 @@ def test_what_is_produced_after_a_clock_has_come_back_is_in_time_and_what_left_e
     clock.set_wrong(0)
     relay.start().wait_until_delivering(route.partitions)
     due_times_ms = [now_ms() + 2_000 + 50 * number for number in range(20)]
-    send(route, due_times_ms)
+    # The first one is due before what left early, and long after all that follow it.
+    send(route, [now_ms() + LATER_MS // 3, *due_times_ms])
     wait_for(lambda: len(arrived(route)) >= len(early_ms) + len(due_times_ms), relay.why)
 
     # Then they leave in their time, and nothing leaves twice
