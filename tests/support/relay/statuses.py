@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from delaytopic_api.relay import BucketStatus, RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.relay import BucketStatus, RelayState, RelayStatus, SecondClockStatus, ShardState, ShardStatus
 from delaytopic_api.values import BackendType, Guarantee
 
 AS_OF_MS = 1_795_269_600_000
@@ -42,5 +42,6 @@ def relay_status(**changes: Any) -> RelayStatus:
         overdue=2,
         ingest_lag=5,
         memory_bytes=4_096,
+        second_clock=SecondClockStatus(name="Redis at redis:6379", agrees=True, ahead_ms=3),
     )
     return status.model_copy(update=changes)
