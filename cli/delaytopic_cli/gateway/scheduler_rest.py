@@ -335,6 +335,7 @@ class Schedulers:
             "ip": info["address"][0],
             "hostname": [info["hostname"]],
             "topics": info["kafka"]["topics"],
+            "history_topic": info["kafka"]["history_topic"],
             "bootstrap_servers": info["kafka"]["bootstrap_servers"],
         }
         return {"name": name, "http_port": str(urlsplit(f"//{host}").port or 80), "instances": [instance]}

@@ -157,8 +157,19 @@ def test_each_namespace_is_a_scheduler(scene: Scene) -> None:
     assert [(each["name"], each["http_port"], len(each["instances"])) for each in found] == [
         (name, scene.url.rpartition(":")[2], 1) for name in ("shop", "video")
     ]
-    assert found[0]["instances"][0].keys() == {"ip", "hostname", "topics", "bootstrap_servers"}
-    assert found[0]["instances"][0]["topics"] == ["timers.delayed", "others.delayed"]
+    assert [each["instances"][0] | {"hostname": ["here"]} for each in found] == [
+        {
+            "ip": "127.0.0.1",
+            "hostname": ["here"],
+            "topics": topics,
+            "history_topic": history,
+            "bootstrap_servers": "kafka:9092",
+        }
+        for topics, history in (
+            (["timers.delayed", "others.delayed"], "timers.history"),
+            (["video.delayed"], "video.history"),
+        )
+    ]
 
 
 def test_a_search_names_the_scheduler_of_each_schedule(scene: Scene) -> None:
