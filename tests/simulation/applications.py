@@ -12,7 +12,7 @@ from tests.simulation.world.kafka import Kafka
 from tests.simulation.world.source_log import SourceRecord, SourceTransaction
 from tests.support.relay import markers
 
-from delaytopic_api.records import Headers
+from delaytopic_api.records import RECEIPT, Headers
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.progress import Progress, decode_progress
 
@@ -71,7 +71,8 @@ class Applications:
             ("scheduler-target-key", b"k"),
         ]
         value = None if recipe.cancel else recipe.value or b""
-        at = None if recipe.cancel else headers
+        # A cancel may have the headers of a delivery that its application has seen.
+        at = [*headers, (RECEIPT, b"0:%d:0:0:source" % shard)] if recipe.cancel else headers
         return self._kafka.source[shard].append(self._kafka.now_ms, name, value, at, transaction)
 
     def _append_marker(self, shard: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:

@@ -14,11 +14,10 @@ from tests.simulation.world.kafka import Commit, Kafka, Life, Sent
 from tests.simulation.world.source_log import SourceRecord
 from tests.simulation.world.transactions import State
 
-from delaytopic_api.records import RECEIPT, RESTATED
+from delaytopic_api.records import ENDED, RESTATED
 from delaytopic_relay.core.commands import Cancel, Command, DueKey, Postpone, Schedule, rank_of
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import source_of
-from delaytopic_relay.dialects.redelivery import ENDED
 
 Place = tuple[int, int]
 """Shard and source offset."""
@@ -158,8 +157,8 @@ def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) 
 
 
 def _is_stone(record: SourceRecord) -> bool:
-    """Return whether a relay has written it: no application of these histories cancels with headers."""
-    return record.record_value is None and any(name == RECEIPT for name, _ in record.record_headers or ())
+    """Return whether a relay has written it: no application of these histories says that something has ended."""
+    return record.record_value is None and any(name == ENDED for name, _ in record.record_headers or ())
 
 
 def _is_end(entry: Accepted) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from tests.simulation.outcome import Accepted, Delivered, Outcome
 
-from delaytopic_api.records import RECEIPT, RESTATED, Receipt
+from delaytopic_api.records import ENDED, RECEIPT, RESTATED, Receipt
 from delaytopic_relay.core.commands import Postpone, Schedule
 from delaytopic_relay.dialects.markers import decode_marker
-from delaytopic_relay.dialects.redelivery import COUNT, ENDED
+from delaytopic_relay.dialects.redelivery import COUNT
 
 Complaints = Iterator[str]
 

@@ -50,6 +50,10 @@ RESTATED: Final = "delay-restated"
 """On what a relay writes into its own source again: `<due>:<partition>:<offset>:<rank>:<topic>`, of the record that it
 stands for. `rank` is the source offset that it counts as; without a due time it withdraws."""
 
+ENDED: Final = "delay-ended"
+"""On what a relay writes into its own source to end a schedule, and why: `delivered`, `expired`, `redelivered`. The
+header behind it has the place of that schedule."""
+
 DEAD_LETTER_REASON: Final = "dead-letter-reason"
 """A token of `DeadLetterReason`."""
 DEAD_LETTER_DETAIL: Final = "dead-letter-detail"

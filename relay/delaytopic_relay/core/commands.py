@@ -21,6 +21,10 @@ ANY_PARTITION = -1
 class SourceMessage(Protocol):
     """A record as the Kafka client hands it over; the methods are those of `confluent_kafka.Message`."""
 
+    def topic(self) -> str | None:
+        """The source topic."""
+        ...
+
     def partition(self) -> int | None:
         """The source partition."""
         ...

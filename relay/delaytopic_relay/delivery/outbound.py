@@ -24,7 +24,7 @@ from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Rej
 from delaytopic_relay.core.packed import Packed, summary
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.reading import RecordError, TopicGlobs
-from delaytopic_relay.dialects.writing import Departure, Written
+from delaytopic_relay.dialects.writing import Companion, Departure, Written
 
 BATCH_OVERHEAD_BYTES = 61
 """A batch's own header: base offset and length (12 bytes), and what stands before the records (49)."""
@@ -401,26 +401,36 @@ class Addressing:
         A dialect may put its own words between, or the record into a document of its own.
         """
         departure = Departure(self._source, shard, sent_ms)
-        return [self._dead_letter_of(departure, reject) for reject in rejects]
+        records: list[Outgoing] = []
+        for reject in rejects:
+            records += self._dead_letter_of(departure, reject)
+        return records
 
-    def _dead_letter_of(self, departure: Departure, reject: Reject) -> Outgoing:
+    def _dead_letter_of(self, departure: Departure, reject: Reject) -> Sequence[Outgoing]:
         source, shard, sent_ms = departure
         letter = DeadLetter(reject.reason.value, reject.detail, source, shard, reject.offset, sent_ms)
         own = self._letter(reject, departure)
         headers = [*own.headers, *dead_letter_headers(letter)]
         refused = self.refused.get((shard, reject.offset))
         was_refused = refused is not None and refused.dead_letter
-        if not was_refused and self._fits(own.key, own.value, headers):
-            return Outgoing(self._dead_letter, own.value, own.key, headers)
+        if not was_refused and self._fits(self._dead_letter, own.key, own.value, headers):
+            record = Outgoing(self._dead_letter, own.value, own.key, headers)
+            # Where Kafka refused one of them, nobody knows which: the letter goes alone.
+            return [record] if refused is not None or own.tombstone is None else [record, *self._end(own.tombstone)]
         omitted = letter._replace(omitted_bytes=len(reject.value or b""))
         headers = [*own.headers, *dead_letter_headers(omitted)]
-        if was_refused or not self._fits(own.key, None, headers):
+        if was_refused or not self._fits(self._dead_letter, own.key, None, headers):
             key = own.key if own.key is not None and len(own.key) <= LARGEST_KEPT_KEY else None
-            return Outgoing(self._dead_letter, None, key, dead_letter_headers(omitted))
-        return Outgoing(self._dead_letter, None, own.key, headers)
+            return [Outgoing(self._dead_letter, None, key, dead_letter_headers(omitted))]
+        return [Outgoing(self._dead_letter, None, own.key, headers)]
 
-    def _fits(self, key: bytes | None, value: bytes | None, headers: Headers) -> bool:
-        limit = self._limit(self._dead_letter)
+    def _end(self, tombstone: Companion) -> Sequence[Outgoing]:
+        topic, key, headers = tombstone.topic, tombstone.key, tombstone.headers
+        fits = self._fits(topic, key, None, headers)
+        return [Outgoing(topic, None, key, headers, tombstone.partition)] if fits else []
+
+    def _fits(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> bool:
+        limit = self._limit(topic)
         return limit is None or record_batch_bytes(key, value, headers) <= limit
 
     def refusals_settled(self, *, committed: bool) -> None:

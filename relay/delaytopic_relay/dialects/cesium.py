@@ -20,7 +20,7 @@ from delaytopic_relay.dialects.reading import (
     ReadingDialect,
     Record,
     RecordError,
-    due_within,
+    due_at,
     malformed,
     timestamp_of,
 )
@@ -125,20 +125,17 @@ class CesiumDialect(ReadingDialect):
         if asked is None:
             return record.timestamp_ms or 0
         try:
-            wished_ms = self._wished_ms(asked, timestamp_of(record, asked.needs_timestamp))
+            number = _number(asked, self._rules.numbers)
         except RecordError:
             if self._rules.on_malformed is OnMalformed.DEAD_LETTER:
                 raise
             return record.timestamp_ms or 0
-        timestamp_ms = record.timestamp_ms or 0
-        if self._clamps:
+        # A delay without a timestamp is well written: whatever is done with bad headers, it may not be sent at once.
+        timestamp_ms = timestamp_of(record, asked.needs_timestamp) if asked.is_delay else record.timestamp_ms
+        wished_ms = _wished_ms(asked, number, timestamp_ms or 0)
+        if self._clamps and timestamp_ms is not None:
             return min(wished_ms, timestamp_ms + self._policy.max_delay_ms)
-        return due_within(self._policy, timestamp_ms, wished_ms)
-
-    def _wished_ms(self, asked: _Asked, timestamp_ms: int) -> int:
-        number = _number(asked, self._rules.numbers)
-        # Before 1970 is as past as 1970.
-        return max(0, timestamp_ms + number if asked.is_delay else number)
+        return due_at(self._policy, record, wished_ms)
 
     def write(self, schedule: Schedule, departure: Departure) -> Headers:
         """The headers without its control headers, with those that cesium-kafka stamps."""
@@ -174,10 +171,10 @@ class CesiumDialect(ReadingDialect):
 
     def _was_clamped(self, asked: _Asked, schedule: Schedule) -> bool:
         try:
-            wished_ms = self._wished_ms(asked, schedule.timestamp_ms or 0)
+            number = _number(asked, self._rules.numbers)
         except RecordError:
             return False
-        return wished_ms > schedule.due_ms
+        return _wished_ms(asked, number, schedule.timestamp_ms or 0) > schedule.due_ms
 
     def letter(self, reject: Reject, departure: Departure) -> Letter:
         """The record untouched, with reason, detail and provenance."""
@@ -203,6 +200,11 @@ def _asked(headers: Headers | None) -> _Asked | None:
         name = next(name for pair in NAMES for name in pair if name in values)
         value = values[name]
     return _Asked(name, value, name in _DELAYS, _NAMES_OF[name], _NEEDS_TIMESTAMP[name])
+
+
+def _wished_ms(asked: _Asked, number: int, timestamp_ms: int) -> int:
+    # Before 1970 is as past as 1970.
+    return max(0, timestamp_ms + number if asked.is_delay else number)
 
 
 def _number(asked: _Asked, numbers: CesiumNumbers) -> int:

@@ -30,7 +30,7 @@ from delaytopic_relay.dialects.reading import (
     seconds_ms,
     shown,
 )
-from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, tombstone, untouched
+from delaytopic_relay.dialects.writing import DELIVERED, Departure, ReadBy, Written, tombstone, untouched
 
 VERSION: Final = "schedule_schema_version"
 KIND: Final = "schedule_source_type"
@@ -42,7 +42,6 @@ PARTITION_KEY: Final = "schedule_target_partition_key"
 _SUPPORTED: Final = re.compile(rb"[01](\.[0-9]{1,9}){0,2}")
 _OUR_VERSION: Final = b"1.0.0"
 _OF_TOMBSTONE: Final = {VERSION: (VERSION, _OUR_VERSION), KIND: (KIND, b"tombstone")}
-_NEEDS_TIMESTAMP: Final = f"header {EPOCH}"
 _PARTITION: Final = re.compile(rb"[0-9]{1,9}")
 
 
@@ -75,8 +74,10 @@ class KarafkaDialect(ReadingDialect):
 
     def _schedule(self, record: Record, values: Mapping[str, bytes | None]) -> Schedule:
         identity = identity_by_key(record)
-        due_ms = seconds_ms(EPOCH, values.get(EPOCH))
-        due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, due_ms)
+        epoch = values.get(EPOCH)
+        # Blanks do not count in Ruby's numbers.
+        due_ms = seconds_ms(EPOCH, epoch.strip() if epoch is not None else None)
+        due_ms = due_at(self._policy, record, due_ms)
         target = self._target.other(values.get(TOPIC))
         if PARTITION in values:
             _partition(values)
@@ -91,7 +92,8 @@ class KarafkaDialect(ReadingDialect):
         offset = ("schedule_source_offset", b"%d" % schedule.offset)
         headers = [*produced, *self._from[1], offset, ("schedule_source_key", schedule.key)]
         # The record's headers, with version and kind in their places those of a tombstone.
-        stone = tombstone(schedule, departure, [*[_OF_TOMBSTONE.get(each[0], each) for each in produced], offset])
+        replaced = [_OF_TOMBSTONE.get(each[0], each) for each in produced]
+        stone = tombstone(schedule, departure, [*replaced, offset, DELIVERED])
         partition = _partition(values) if PARTITION in values else ANY_PARTITION
         return Written(values.get(KEY), schedule.value, headers, partition, values.get(PARTITION_KEY), (stone,))
 

@@ -24,7 +24,7 @@ from delaytopic_relay.dialects.reading import (
     malformed,
     shown,
 )
-from delaytopic_relay.dialects.times import rfc_3339_ms
+from delaytopic_relay.dialects.times import iso_8601_ms
 from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, without
 
 ACTION: Final = "x-scheduler-action"
@@ -34,7 +34,6 @@ REQUEST_ID: Final = "x-scheduler-request-id"
 CRON: Final = "x-scheduler-cron-expr"
 MISSED_FIRES: Final = "x-scheduler-cron-missed-fire-policy"
 _CONTROLS: Final = frozenset({ACTION, DELIVER_AT, DELIVER_TO, REQUEST_ID, CRON, MISSED_FIRES})
-_NEEDS_TIMESTAMP: Final = f"header {DELIVER_AT}"
 _ADD, _CANCEL, _REPLACE = b"ADD", b"CANCEL", b"REPLACE"
 _RECURRING: Final = frozenset({b"CRON_ADD", b"CRON_CANCEL", b"CRON_PAUSE", b"CRON_RESUME"})
 _BETWEEN_ERRORS: Final = "; "
@@ -78,13 +77,13 @@ class KasprDialect(ReadingDialect):
     ) -> Schedule:
         if not deliver_at or not deliver_to:
             raise _missing((DELIVER_AT, deliver_at), (DELIVER_TO, deliver_to))
-        instant_ms = rfc_3339_ms(deliver_at)
+        instant_ms = iso_8601_ms(deliver_at)
         if instant_ms is None:
-            instant_ms = _without_offset_ms(deliver_at)
+            raise malformed(DELIVER_AT, "an ISO 8601 instant in UTC (2026-11-21T14:01:26Z)", deliver_at)
         due_ms, timestamp_ms = instant_ms if instant_ms > 0 else 0, record.timestamp_ms
         # Nearly all are within the bounds, which is seen sooner than asked for.
         if timestamp_ms is None or due_ms - timestamp_ms > self._max_delay_ms:
-            due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, due_ms)
+            due_ms = due_at(self._policy, record, due_ms)
         target = None if deliver_to == self._target.own else self._target.other(deliver_to)
         return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
 
@@ -131,11 +130,3 @@ def _text(content: bytes | None) -> str | None:
         return content.decode()
     except UnicodeDecodeError:
         return b64encode(content).decode("ascii")
-
-
-def _without_offset_ms(text: bytes) -> int:
-    """Return the instant of a text that names no offset: it is UTC. Raises `RecordError`."""
-    instant_ms = rfc_3339_ms(b"%bZ" % text)
-    if instant_ms is None:
-        raise malformed(DELIVER_AT, "an ISO 8601 instant in UTC (2026-11-21T14:01:26Z)", text)
-    return instant_ms

@@ -134,7 +134,7 @@ class NativeDialect:
         offset = message.offset() or 0
         if due_ms == _NOT_PLAIN:
             known_ms = timestamp_ms if kind != _TIMESTAMP_NOT_AVAILABLE and is_instant(timestamp_ms) else None
-            record = Record(offset, message.key(), message.value(), headers, known_ms)
+            record = Record(offset, message.key(), message.value(), headers, known_ms, message)
             return read_carefully(self._policy, record, control)
         return Schedule(due_ms, offset, message.key(), message.value(), headers, control)
 

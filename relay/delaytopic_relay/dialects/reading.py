@@ -12,18 +12,22 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from delaytopic_api.records import RECEIPT, DeadLetterReason, Headers
+from delaytopic_api.records import DEAD_LETTER_SOURCE, ENDED, RECEIPT, DeadLetterReason, Headers
 from delaytopic_api.values import topic_matcher
 from delaytopic_relay.core.commands import MAX_HEADERS, Command, Reject, SourceMessage
 from delaytopic_relay.core.rules import target_mark
-from delaytopic_relay.dialects.times import LAST_INSTANT_MS, delay_text, instant_text
+from delaytopic_relay.dialects.times import LAST_INSTANT_MS, delay_text, instant_text, is_instant
 
 MAX_ID_BYTES = 256
 _TOPIC_NAME = re.compile(rb"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
-_MOST_SECOND_DIGITS = 16
+_USUAL_SECOND_DIGITS = 16
+_SECONDS = re.compile(rb"\+?0*([0-9]{1,19})|-0+")
+_LARGEST_LONG = (1 << 63) - 1
 _TIMESTAMP_NOT_AVAILABLE = 0
 _SHOWN_CHARACTERS = 64
 _SHOWN_OF_AN_ERROR = 200
+_LEAST_OF_AN_END = 2
+_PARTS_OF_A_RECEIPT, _PARTS_OF_A_SOURCE = 5, 3
 NO_JSON = (msgspec.MsgspecError, UnicodeError, RecursionError)
 """The errors of a decoder for a value that is not the JSON that it reads."""
 
@@ -115,7 +119,8 @@ def shown(value: bytes | None) -> str:
 class Record(msgspec.Struct, gc=False):
     """A record as the client handed it over, each part fetched once.
 
-    `timestamp_ms` is None when the record has none, or one that is no instant between 1970 and the year 9999.
+    `timestamp_ms` is None when the record has none, or one that is no instant between 1970 and the year 9999. Its place
+    is asked for where it matters alone, of `message`.
     """
 
     offset: int
@@ -123,6 +128,7 @@ class Record(msgspec.Struct, gc=False):
     value: bytes | None
     headers: Headers | None
     timestamp_ms: int | None
+    message: SourceMessage
 
 
 class ReadingDialect(ABC):
@@ -141,7 +147,7 @@ class ReadingDialect(ABC):
             return too_many_headers(offset, message.key(), message.value())
         kind, timestamp_ms = message.timestamp()
         known_ms = timestamp_ms if kind != _TIMESTAMP_NOT_AVAILABLE and 0 <= timestamp_ms <= LAST_INSTANT_MS else None
-        record = Record(offset, message.key(), message.value(), headers, known_ms)
+        record = Record(offset, message.key(), message.value(), headers, known_ms, message)
         try:
             return self._command(record)
         except RecordError as error:
@@ -176,12 +182,19 @@ def due_within(policy: Policy, timestamp_ms: int, due_ms: int) -> int:
     raise RecordError(DeadLetterReason.BEYOND_MAX_DELAY, detail)
 
 
-def due_at(policy: Policy, record: Record, needed_by: str, due_ms: int) -> int:
-    """Return the instant that a record names, by `needed_by`, if `maxDelay` allows it. Raises `RecordError`."""
+def due_at(policy: Policy, record: Record, due_ms: int) -> int:
+    """Return the instant that a record names, if `maxDelay` allows it. Raises `RecordError`.
+
+    An instant needs no timestamp: of a record without one a relay knows that it may not wait longer from now on than
+    any other, which its terms say, as of one whose timestamp is ahead of the clock.
+    """
     timestamp_ms = record.timestamp_ms
-    if timestamp_ms is None or due_ms - timestamp_ms > policy.max_delay_ms:
-        return due_within(policy, timestamp_of(record, needed_by), due_ms)
-    return due_ms
+    if timestamp_ms is not None:
+        return due_within(policy, timestamp_ms, due_ms)
+    if is_instant(due_ms):
+        return due_ms
+    detail = f"the record is due at {instant_text(due_ms)}, which is after the year 9999"
+    raise RecordError(DeadLetterReason.BEYOND_MAX_DELAY, detail)
 
 
 def timestamp_of(record: Record, needed_by: str) -> int:
@@ -239,32 +252,57 @@ def decoded(decoder: msgspec.json.Decoder[T], value: bytes | None) -> T:
     try:
         return decoder.decode(value or b"")
     except NO_JSON as error:
-        what = f"{error}".encode("ascii", "backslashreplace").decode()[:_SHOWN_OF_AN_ERROR]
-        detail = f"the value is not the JSON that this dialect reads: {what}"
-        raise RecordError(DeadLetterReason.MALFORMED_VALUE, detail) from error
+        raise not_readable(error) from error
+
+
+def not_readable(error: Exception) -> RecordError:
+    """A value that a decoder of JSON refuses for this reason."""
+    what = f"{error}".encode("ascii", "backslashreplace").decode()[:_SHOWN_OF_AN_ERROR]
+    return RecordError(DeadLetterReason.MALFORMED_VALUE, f"the value is not the JSON that this dialect reads: {what}")
 
 
 def identity_by_key(record: Record) -> bytes:
     """Return the record key as the schedule's id. Raises `RecordError`."""
     key = record.key
-    if not key or len(key) > MAX_ID_BYTES or not key.strip():
+    if not key or len(key) > MAX_ID_BYTES:
         detail = f"the record key names the schedule: it must be 1 to {MAX_ID_BYTES} bytes, but is {shown(key)}"
         raise RecordError(DeadLetterReason.MALFORMED_KEY, detail)
     return key
 
 
 def is_by_relay(record: Record) -> bool:
-    """Return whether a relay has written this tombstone: it has a receipt, which no producer's has."""
-    headers = record.headers or ()
-    # Relays write it last. Each delivery has a tombstone, so nearly all need no search.
-    return len(headers) > 0 and (headers[-1][0] == RECEIPT or any(name == RECEIPT for name, _ in headers))
+    """Return whether a relay has written this tombstone.
+
+    It says so, and names a record in front of it, in this very place. A producer may have copied the headers of a
+    delivery, which say nothing of an end; who has copied a topic has the tombstones of another place.
+    """
+    headers, message = record.headers, record.message
+    if headers is None or len(headers) < _LEAST_OF_AN_END or headers[-2][0] != ENDED:
+        return False
+    name, value = headers[-1]
+    place = value.split(b":") if value is not None else []
+    if name == RECEIPT and len(place) == _PARTS_OF_A_RECEIPT:
+        _, partition, offset, _, topic = place
+    elif name == DEAD_LETTER_SOURCE and len(place) == _PARTS_OF_A_SOURCE:
+        topic, partition, offset = place
+    else:
+        return False
+    try:
+        here = int(partition) == message.partition() and topic.decode() == message.topic()
+        return here and int(offset) < record.offset
+    except ValueError:  # no number, or no text
+        return False
 
 
 def seconds_ms(name: str, text: bytes | None) -> int:
-    """Return epoch milliseconds of a header in whole seconds. Raises `RecordError`."""
-    if text is None or not text.isdigit() or len(text) > _MOST_SECOND_DIGITS:
+    """Return epoch milliseconds of a header in whole seconds, from 0 on, of 64 bits. Raises `RecordError`."""
+    if text is not None and text.isdigit() and len(text) <= _USUAL_SECOND_DIGITS:
+        return int(text) * 1000
+    match = _SECONDS.fullmatch(text) if text is not None else None
+    seconds = int(match[1] or 0) if match is not None else _LARGEST_LONG + 1
+    if seconds > _LARGEST_LONG:
         raise malformed(name, "epoch seconds in digits (1795269686)", text)
-    return int(text) * 1000
+    return seconds * 1000
 
 
 def unreadable_headers(offset: int, key: bytes | None, value: bytes | None) -> Reject:

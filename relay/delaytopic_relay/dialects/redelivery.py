@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from delaytopic_api.records import RESTATED, DeadLetterReason, Headers
+from delaytopic_api.records import ENDED, RESTATED, DeadLetterReason, Headers
 from delaytopic_relay.core.commands import (
     MAX_HEADERS,
     Cancel,
@@ -38,7 +38,6 @@ from delaytopic_relay.dialects.writing import Companion, Departure, Letter, Read
 
 COUNT: Final = "redelivery-count"
 """On a redelivered message the number of its redeliveries; clients copy it into the markers of the message."""
-ENDED: Final = "delay-ended"
 """On the END marker that a relay writes. A receipt would not tell: a client may copy that of a redelivered message."""
 _MAX_QUEUE_BYTES: Final = MAX_ID_BYTES - 15
 """Of a record key, beside a partition and an offset."""

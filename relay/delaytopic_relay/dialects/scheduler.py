@@ -6,31 +6,36 @@ in the history topic, both with the delivered record's headers. Of a repeated he
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
-from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.core.commands import Cancel, Command, Ignore, Schedule
+from delaytopic_api.records import DEAD_LETTER_SOURCE, ENDED, DeadLetterReason, Headers
+from delaytopic_relay.core.commands import Cancel, Command, Ignore, Reject, Schedule
 from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
     ReadingDialect,
     Record,
     RecordError,
-    due_within,
+    due_at,
     first_values,
     identity_by_key,
     is_by_relay,
     seconds_ms,
-    timestamp_of,
+    shown,
 )
 from delaytopic_relay.dialects.times import delay_text, instant_text
-from delaytopic_relay.dialects.writing import Companion, Departure, ReadBy, Written, tombstone, untouched
+from delaytopic_relay.dialects.writing import DELIVERED, Companion, Departure, Letter, ReadBy, Written, tombstone
 
 EPOCH: Final = "scheduler-epoch"
 TARGET_TOPIC: Final = "scheduler-target-topic"
 TARGET_KEY: Final = "scheduler-target-key"
-_NEEDS_TIMESTAMP: Final = f"header {EPOCH}"
+_EXPIRED: Final = (ENDED, b"expired")
+_SECOND_MS: Final = 1_000
+_BLANK: Final = re.compile(r"[\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*")
+"""What Go's `strings.TrimSpace` leaves nothing of."""
 _DAY_MS: Final = 86_400_000
+_SPACE, _LAST_OF_ASCII = 0x20, 0x7F
 
 
 class SchedulerRules(NamedTuple):
@@ -49,7 +54,6 @@ class SchedulerDialect(ReadingDialect):
     """Reads and writes the records of one DelayTopic."""
 
     read_by = ReadBy.SCHEDULER
-    letter = staticmethod(untouched)
 
     def __init__(self, policy: Policy, rules: SchedulerRules) -> None:
         self._policy = policy
@@ -59,8 +63,8 @@ class SchedulerDialect(ReadingDialect):
     def _command(self, record: Record) -> Command:
         if record.value is None:
             own = is_by_relay(record)
-            return Ignore(record.offset) if own else Cancel(record.offset, identity_by_key(record))
-        identity, values = identity_by_key(record), first_values(record.headers)
+            return Ignore(record.offset) if own else Cancel(record.offset, _identity(record))
+        identity, values = _identity(record), first_values(record.headers)
         due_ms = self._due_ms(record, seconds_ms(EPOCH, values.get(EPOCH)))
         target = self._target.other(values.get(TARGET_TOPIC))
         since_days = self._rules.since_days
@@ -79,14 +83,15 @@ class SchedulerDialect(ReadingDialect):
         )
 
     def _due_ms(self, record: Record, due_ms: int) -> int:
-        timestamp_ms, grace_ms = timestamp_of(record, _NEEDS_TIMESTAMP), self._rules.grace_ms
-        if grace_ms is not None and timestamp_ms - due_ms > grace_ms:
+        timestamp_ms, grace_ms = record.timestamp_ms, self._rules.grace_ms
+        # In whole seconds, as the original counts: what is due in the second of its timestamp is not past.
+        if grace_ms is not None and timestamp_ms is not None and _second(timestamp_ms) - due_ms > grace_ms:
             detail = (
                 f"it was due at {instant_text(due_ms)}, {delay_text(timestamp_ms - due_ms)} before its timestamp;"
                 f" this DelayTopic allows {delay_text(grace_ms)} (schedule.scheduler.graceInterval)"
             )
             raise RecordError(DeadLetterReason.EXPIRED, detail)
-        return due_within(self._policy, timestamp_ms, due_ms)
+        return due_at(self._policy, record, due_ms)
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record with its place, under the key that it asks for; its tombstone; its copy for the history."""
@@ -98,11 +103,35 @@ class SchedulerDialect(ReadingDialect):
         ]
         # An empty header is what its Go client makes of a record without a key.
         key = dict(reversed(headers)).get(TARGET_KEY)
-        stone, history = tombstone(schedule, departure, headers), self._rules.history
+        stone, history = tombstone(schedule, departure, [*headers, DELIVERED]), self._rules.history
         if history is None:
             return Written(key, schedule.value, headers, companions=(stone,))
         copy = Companion(history, key, schedule.value, headers)
         return Written(key, schedule.value, headers, companions=(stone, copy))
+
+    def letter(self, reject: Reject, departure: Departure) -> Letter:
+        """The record untouched; of one that came too late the tombstone, too, as the original writes it."""
+        headers: Headers = [*(reject.headers or ())]
+        if reject.reason is not DeadLetterReason.EXPIRED or reject.key is None:
+            return Letter(reject.key, reject.value, headers)
+        place = b"%b:%d:%d" % (departure.source.encode(), departure.partition, reject.offset)
+        own: Headers = [*headers, _EXPIRED, (DEAD_LETTER_SOURCE, place)]
+        stone = Companion(departure.source, reject.key, None, own, departure.partition)
+        return Letter(reject.key, reject.value, headers, stone)
+
+
+def _identity(record: Record) -> bytes:
+    """Return the record key, which names the schedule, unless it is blank. Raises `RecordError`."""
+    key = identity_by_key(record)
+    # Nearly all begin with a letter or digit.
+    if (key[0] <= _SPACE or key[0] > _LAST_OF_ASCII) and _BLANK.fullmatch(key.decode("utf-8", "replace")):
+        detail = f"the record key names the schedule: it must not be blank, but is {shown(key)}"
+        raise RecordError(DeadLetterReason.MALFORMED_KEY, detail)
+    return key
+
+
+def _second(timestamp_ms: int) -> int:
+    return timestamp_ms - timestamp_ms % _SECOND_MS
 
 
 def _expires_ms(due_ms: int, since_days: int) -> int:

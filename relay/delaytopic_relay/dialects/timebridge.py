@@ -17,7 +17,7 @@ from delaytopic_relay.dialects.reading import (
     RecordError,
     due_at,
 )
-from delaytopic_relay.dialects.times import rfc_3339_ms
+from delaytopic_relay.dialects.times import go_rfc_3339_ms
 from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Trailing, without
 
 WHEN: Final = "X-Timebridge-When"
@@ -26,7 +26,6 @@ ERROR: Final = "X-Timebridge-Error"
 _CONTROLS: Final = frozenset({WHEN, WHERE})
 _BOTH: Final = len(_CONTROLS)
 _TRAILING: Final = Trailing.TIMEBRIDGE
-_NEEDS_TIMESTAMP: Final = f"header {WHEN}"
 
 
 class TimebridgeDialect(ReadingDialect):
@@ -53,14 +52,14 @@ class TimebridgeDialect(ReadingDialect):
         if not when or not where:
             missing = WHERE if when else WHEN
             raise RecordError(DeadLetterReason.MALFORMED_HEADER, f"{missing} header is missing")
-        when_ms = rfc_3339_ms(when)
+        when_ms = go_rfc_3339_ms(when)
         if when_ms is None:
             detail = f"{WHEN} header is invalid, RFC3339 format expected"
             raise RecordError(DeadLetterReason.MALFORMED_HEADER, detail)
         due_ms, timestamp_ms = when_ms if when_ms > 0 else 0, record.timestamp_ms
         # Nearly all are within the bounds, which is seen sooner than asked for.
         if timestamp_ms is None or due_ms - timestamp_ms > self._max_delay_ms:
-            due_ms = due_at(self._policy, record, _NEEDS_TIMESTAMP, due_ms)
+            due_ms = due_at(self._policy, record, due_ms)
         target = None if where == self._target.own else self._target.other(where)
         trailing = controls == _BOTH and name in _CONTROLS and headers[-_BOTH][0] in _CONTROLS
         control = _TRAILING if trailing else self.read_by

@@ -7,8 +7,10 @@ Python's `int` takes, are refused.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, date, datetime
 from functools import lru_cache
+from typing import Final
 
 from delaytopic_api.values import Duration
 
@@ -18,7 +20,7 @@ LAST_INSTANT_MS = 253_402_300_799_999
 _LONGEST_DURATION = Duration("99999h")
 
 _MAX_DURATION_BYTES = 28
-_UTC = b"Zz"
+_UTC = ord("Z")
 _POINT = ord(".")
 _SECOND_BYTES = len("2026-11-21T14:01:26")
 _UNITS: tuple[int, ...] = tuple(10**digits for digits in range(10))
@@ -26,7 +28,24 @@ _UNITS: tuple[int, ...] = tuple(10**digits for digits in range(10))
 _MOST_SECONDS = 1024
 _utc_seconds_ms: dict[bytes, int] = {}
 """Seconds in UTC that were read, by their texts: many records are due in the same one."""
-_RFC_3339 = re.compile(rb"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)")
+_USUAL = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
+_SECOND = re.compile(rb"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:Z|([+-])(\d\d):(\d\d))")
+_OF_GO = re.compile(rb"(\d{4})-(\d\d)-(\d\d)T(\d{1,2}):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))")
+_MOST_NANOSECOND_DIGITS = 9
+_OF_PYTHON = re.compile(
+    r"(?P<year>\d{4})(?P<dash>-?)(?:(?P<month>\d\d)(?P=dash)(?P<day>\d\d)|W(?P<week>\d\d)(?:(?P=dash)(?P<weekday>\d))?)"
+    r"(?:Z|\D(?P<hour>\d\d)"
+    r"(?:(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,](?P<fraction>\d+)| (?=[+\-Z]))?)?)?"
+    r"(?:Z|(?P<sign>[+-])(?P<hours>\d\d)(?:(?P<between>:?)(?P<minutes>\d\d)(?:(?P=between)(?P<seconds>\d\d))?)?)?)?",
+    re.ASCII | re.DOTALL,
+)
+_LEAP_YEARS: Final = (400, 146_097)
+"""A calendar repeats itself after so many years, which have so many days."""
+_NUMBERS = ("year", "month", "day", "week", "hour", "minute", "second", "hours", "minutes", "seconds")
+_DAY_S = 86_400
+_DAYS_TO_1970 = date(1970, 1, 1).toordinal()
+_MOST_FRACTION_DIGITS = 64
+"""Of what is read; more tell nothing, and thousands would take Python long."""
 
 
 def instant_ms(text: bytes) -> int | None:
@@ -86,28 +105,38 @@ def _number(digits: bytes) -> int | None:
     return number if is_instant(number) else None
 
 
-def rfc_3339_ms(text: bytes) -> int | None:
-    """Epoch milliseconds of RFC 3339 with an offset, of any year; None when it is something else.
+Reader = Callable[[bytes], int | None]
+"""Returns the epoch milliseconds of an instant, of any year; None for what it does not read.
 
-    A fraction finer than a millisecond counts up, so that nothing is due before the instant written.
-    """
-    # Most are in UTC, and of a second that was read just before: those need no pattern (0.3 us instead of 0.75).
-    second_ms = _utc_seconds_ms.get(text[:_SECOND_BYTES])
-    if second_ms is not None and text[-1] in _UTC:
-        digits = text[_SECOND_BYTES + 1 : -1]
-        if digits.isdigit() and text[_SECOND_BYTES] == _POINT and len(digits) < len(_UNITS):
-            return second_ms - -1_000 * int(digits) // _UNITS[len(digits)]
-        return second_ms if len(text) == _SECOND_BYTES + 1 else None
-    return _by_pattern(text)
+A fraction finer than a millisecond counts up, so that nothing is due before the instant written.
+"""
 
 
-def _by_pattern(text: bytes) -> int | None:
-    match = _RFC_3339.fullmatch(text)
+def _reader(odd_ms: Reader) -> Reader:
+    """Return a reader of instants as RFC 3339 writes them in capitals; `odd_ms` reads what else its grammar has."""
+
+    def read(text: bytes) -> int | None:
+        # Most are in UTC, and of a second that was read just before: those need no pattern (0.3 us instead of 0.75).
+        second_ms = _utc_seconds_ms.get(text[:_SECOND_BYTES])
+        if second_ms is not None and text[-1] == _UTC:
+            digits = text[_SECOND_BYTES + 1 : -1]
+            if digits.isdigit() and text[_SECOND_BYTES] == _POINT and len(digits) < len(_UNITS):
+                return second_ms - -1_000 * int(digits) // _UNITS[len(digits)]
+            if len(text) == _SECOND_BYTES + 1:
+                return second_ms
+        usual_ms = _usual_ms(text)
+        return odd_ms(text) if usual_ms is None else usual_ms
+
+    return read
+
+
+def _usual_ms(text: bytes) -> int | None:
+    match = _USUAL.fullmatch(text)
     if match is None:
         return None
     second, fraction, offset = match.groups()
-    second_ms = _second_ms(second, offset)
-    if second_ms is not None and offset in _UTC:
+    second_ms = _second_ms(second + offset)
+    if second_ms is not None and offset[0] == _UTC:
         if len(_utc_seconds_ms) == _MOST_SECONDS:
             _utc_seconds_ms.clear()
         _utc_seconds_ms[second] = second_ms
@@ -117,10 +146,98 @@ def _by_pattern(text: bytes) -> int | None:
 
 
 @lru_cache(maxsize=1024)
-def _second_ms(second: bytes, offset: bytes) -> int | None:
+def _second_ms(text: bytes) -> int | None:
     # Cached likewise; only texts of the pattern above come here.
+    match = _SECOND.fullmatch(text)
+    assert match is not None
+    *numbers, sign, hours, minutes = match.groups(b"0")
+    year, month, day, hour, minute, second = map(int, numbers)
+    if year == 0 or int(hours) > 23 or int(minutes) > 59:
+        return None
+    days = _days(year, month, day)
+    offset_s = (int(hours) * 60 + int(minutes)) * 60
+    return _instant_ms(days, (hour, minute, second), None, -offset_s if sign == b"-" else offset_s)
+
+
+def _days(year: int, month: int, day: int) -> int | None:
+    """Return the day of a date, counted from 1970, of a year from 0 on; None for no date."""
+    years, days = _LEAP_YEARS if year == 0 else (0, 0)
     try:
-        instant = datetime.fromisoformat(f"{second.decode()}{offset.decode()}".upper())
+        return date(year + years, month, day).toordinal() - days - _DAYS_TO_1970
     except ValueError:
         return None
-    return int(instant.timestamp()) * 1000
+
+
+def _instant_ms(
+    days: int | None, clock: tuple[int, int, int], fraction: bytes | str | None, offset_s: int
+) -> int | None:
+    """Return the instant of a day, a time of that day and its offset; None where there is no such time."""
+    hour, minute, second = clock
+    if days is None or hour > 23 or minute > 59 or second > 59:
+        return None
+    seconds = ((days * 24 + hour) * 60 + minute) * 60 + second - offset_s
+    digits = fraction[:_MOST_FRACTION_DIGITS] if fraction else "0"
+    unit: int = 10 ** len(digits)
+    return seconds * 1_000 - -1_000 * int(digits) // unit
+
+
+def _in_small_letters_ms(text: bytes) -> int | None:
+    return _usual_ms(text.upper())
+
+
+def _of_go_ms(text: bytes) -> int | None:
+    """Read what `time.Parse(time.RFC3339, text)` of Go 1.20 and later does: its clock may have an hour of one digit, a
+    comma and any number of digits, of which nine count, and its offsets are checked for no more than 24 and 60.
+    """
+    match = _OF_GO.fullmatch(text)
+    if match is None:
+        return None
+    *numbers, fraction, sign, hours, minutes = match.groups()
+    year, month, day, hour, minute, second = map(int, numbers)
+    hours, minutes = int(hours or 0), int(minutes or 0)
+    if hours > 24 or minutes > 60:
+        return None
+    offset_s = (hours * 60 + minutes) * 60
+    digits = fraction and fraction[:_MOST_NANOSECOND_DIGITS]
+    days = _days(year, month, day)
+    return _instant_ms(days, (hour, minute, second), digits, -offset_s if sign == b"-" else offset_s)
+
+
+def _of_python_ms(text: bytes) -> int | None:
+    """Read what `datetime.fromisoformat` of Python 3.11 documents: dates of the calendar and of weeks, with
+    and without separators, hours with and without minutes and seconds. Without an offset it is UTC.
+
+    Its own code is not asked: what else it takes differs from one version of Python to the next.
+    """
+    try:
+        match = _OF_PYTHON.fullmatch(text.decode())
+    except UnicodeDecodeError:
+        return None
+    if match is None:
+        return None
+    parts = match.groupdict()
+    number = {name: int(parts[name] or 0) for name in _NUMBERS}
+    offset_s = (number["hours"] * 60 + number["minutes"]) * 60 + number["seconds"]
+    if number["year"] == 0 or offset_s >= _DAY_S:
+        return None
+    if parts["week"] is None:
+        days = _days(number["year"], number["month"], number["day"])
+    else:
+        days = _day_of_week(number["year"], number["week"], int(parts["weekday"] or 1))
+    clock = number["hour"], number["minute"], number["second"]
+    return _instant_ms(days, clock, parts["fraction"], -offset_s if parts["sign"] == "-" else offset_s)
+
+
+def _day_of_week(year: int, week: int, weekday: int) -> int | None:
+    try:
+        return date.fromisocalendar(year, week, weekday).toordinal() - _DAYS_TO_1970
+    except ValueError:
+        return None
+
+
+rfc_3339_ms: Final = _reader(_in_small_letters_ms)
+"""Reads RFC 3339 with an offset, of up to nine digits of a fraction."""
+go_rfc_3339_ms: Final = _reader(_of_go_ms)
+"""Reads what Go's time package reads as RFC 3339."""
+iso_8601_ms: Final = _reader(_of_python_ms)
+"""Reads ISO 8601 as Python's `datetime.fromisoformat` does; without an offset it is UTC."""

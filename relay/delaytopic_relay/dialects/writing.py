@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from delaytopic_api.records import Headers
+from delaytopic_api.records import ENDED, Headers
 from delaytopic_relay.core.commands import ANY_PARTITION, Command, Reject, Restated, Schedule, SourceMessage
+
+DELIVERED: Final = (ENDED, b"delivered")
+"""The mark of a delivery's tombstone, right in front of its receipt: a relay knows it by both."""
 
 
 class ReadBy(IntEnum):
@@ -91,11 +94,15 @@ Restater = Callable[[Restated, Departure], Companion]
 
 
 class Letter(NamedTuple):
-    """A dead letter without the headers that every relay appends."""
+    """A dead letter without the headers that every relay appends, and the tombstone of its record if it gets one.
+
+    A tombstone goes along only where the letter has the whole record: with compaction it is then the only place of it.
+    """
 
     key: bytes | None
     value: bytes | None
     headers: Headers
+    tombstone: Companion | None = None
 
 
 LetterWriter = Callable[[Reject, Departure], Letter]

@@ -20,6 +20,9 @@ class SourceRecord:
     transaction: SourceTransaction | None = None
     epoch: int = 0
 
+    def topic(self) -> str:
+        return "source"
+
     def partition(self) -> int:
         return self.shard
 

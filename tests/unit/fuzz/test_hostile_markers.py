@@ -9,10 +9,10 @@ from tests.simulation.world.source_log import SourceRecord
 from tests.support.fuzzing import fuzz, nightly_for, peak_memory_bytes
 from tests.support.relay import markers
 
-from delaytopic_api.records import RESTATED, Headers
+from delaytopic_api.records import ENDED, RESTATED, Headers
 from delaytopic_relay.core.commands import Cancel, Command, Postpone, Restated, Schedule
 from delaytopic_relay.dialects.reading import MAX_ID_BYTES, RoutePolicy, TopicGlobs
-from delaytopic_relay.dialects.redelivery import COUNT, ENDED, RedeliveryDialect
+from delaytopic_relay.dialects.redelivery import COUNT, RedeliveryDialect
 from delaytopic_relay.dialects.writing import Departure
 
 DAY_MS = 86_400_000

@@ -12,9 +12,9 @@ from tests.support.relay.process import wait_for
 from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, produce
 from tests.support.relay.route import PARTITIONS, Route
 
-from delaytopic_api.records import RECEIPT, RESTATED, Receipt
+from delaytopic_api.records import ENDED, RECEIPT, RESTATED, Receipt
 from delaytopic_cli.judge.reading import RawRecord
-from delaytopic_relay.dialects.redelivery import COUNT, ENDED
+from delaytopic_relay.dialects.redelivery import COUNT
 
 pytestmark = pytest.mark.integration
 

@@ -58,7 +58,9 @@ def _sent(stage: Stage, name: bytes, headers: Headers, epoch_s: int, topic: str 
     return Case(
         Produced(name, VALUE, headers),
         lambda origin: Arrived(topic or stage.target, epoch_s * 1000, key, VALUE, written(origin)),
-        lambda origin: [Beside(stage.source, name, None, stone(origin), origin.partition)],
+        lambda origin: [
+            Beside(stage.source, name, None, [*stone(origin), ("delay-ended", b"delivered")], origin.partition)
+        ],
     )
 
 

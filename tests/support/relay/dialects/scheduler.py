@@ -53,10 +53,25 @@ def _sent(
         Produced(name, value, headers),
         lambda origin: Arrived(topic, epoch_s * 1000, key, value, written(origin)),
         lambda origin: [
-            Beside(stage.source, name, None, written(origin), origin.partition),
+            Beside(stage.source, name, None, [*written(origin), ("delay-ended", b"delivered")], origin.partition),
             Beside(stage.history, key, value, written(origin)),
         ],
     )
+
+
+def _expired(stage: Stage, name: bytes, headers: Headers) -> Case:
+    """A record that came too late, and its tombstone, as the original writes it."""
+    ended: Headers = [*headers, ("delay-ended", b"expired")]
+    return untouched(Produced(name, VALUE, headers), "expired")._replace(
+        beside=lambda origin: [Beside(stage.source, name, None, ended, origin.partition)]
+    )
+
+
+def _copied(stage: Stage, *ends: tuple[str, bytes]) -> Headers:
+    """The headers of a delivery, as a consumer of the target may send them again with a null."""
+    due_ms = stage.now_ms + FAR_MS
+    receipt = b"%d:0:0:%d:%b" % (due_ms, due_ms, stage.source.encode())
+    return [*_headers(due_ms // 1000, stage.target), *ends, ("delay-receipt", receipt)]
 
 
 def cases(stage: Stage) -> Mapping[str, Case]:
@@ -82,6 +97,22 @@ def cases(stage: Stage) -> Mapping[str, Case]:
         "one that is cancelled": nothing(Produced(b"gone", VALUE, far)),
         "its cancel": nothing(Produced(b"gone", None)),
         "a cancel of nothing": nothing(Produced(b"never", None)),
+        "one that is cancelled with a delivery's headers": nothing(Produced(b"copied", VALUE, usual)),
+        "its cancel with a delivery's headers": nothing(Produced(b"copied", None, _copied(stage))),
+        "one that another topic's tombstone cancels": nothing(Produced(b"moved", VALUE, usual)),
+        "the tombstone of another topic": nothing(
+            Produced(b"moved", None, _copied(stage._replace(source="former"), ("delay-ended", b"delivered")))
+        ),
+        "a sign": _sent(stage, b"plus", [("scheduler-epoch", b"+%d" % soon_s), *usual[1:]], soon_s, target),
+        "more zeros than a number has": _sent(
+            stage, b"zeros", [("scheduler-epoch", b"%030d" % soon_s), *usual[1:]], soon_s, target
+        ),
+        "a negative zero": _sent(stage, b"minus-zero", [("scheduler-epoch", b"-0"), *usual[1:]], 0, target),
+        "more than a long": untouched(
+            Produced(b"huge", VALUE, [("scheduler-epoch", b"9223372036854775808"), *usual[1:]]), "malformed-header"
+        ),
+        "a blank in a name": _sent(stage, "\u2003a".encode(), usual, soon_s, target),
+        "a name of wide blanks": untouched(Produced("\u2003\xa0".encode(), VALUE, usual), "malformed-key"),
         "no headers": untouched(Produced(b"bare", VALUE), "malformed-header"),
         "no epoch": untouched(Produced(b"no-epoch", VALUE, usual[1:]), "malformed-header"),
         "words": untouched(Produced(b"words", VALUE, [("scheduler-epoch", b"soon"), *usual[1:]]), "malformed-header"),
@@ -107,7 +138,8 @@ def bounded_cases(stage: Stage) -> Mapping[str, Case]:
     recent_s, old_s = now_s - 60, now_s - 3_700
     return {
         "within the grace": _sent(stage, b"recent", _headers(recent_s, target), recent_s, target),
-        "beyond the grace": untouched(Produced(b"old", VALUE, _headers(old_s, target)), "expired"),
+        "a second beyond the grace": _expired(stage, b"late", _headers(now_s - 3_601, target)),
+        "beyond the grace": _expired(stage, b"old", _headers(old_s, target)),
         "to come": _sent(stage, b"next", _headers(now_s + 2, target), now_s + 2, target),
     }
 
@@ -118,7 +150,7 @@ def daily_cases(stage: Stage) -> Mapping[str, Case]:
     yesterday_s, before_s = now_s - DAY_S, now_s - 2 * DAY_S
     return {
         "yesterday's": _sent(stage, b"yesterday", _headers(yesterday_s, target), yesterday_s, target),
-        "those of the day before": untouched(Produced(b"before", VALUE, _headers(before_s, target)), "expired"),
+        "those of the day before": _expired(stage, b"before", _headers(before_s, target)),
     }
 
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from delaytopic_api.records import DEAD_LETTER_REASON, RECEIPT, RESTATED, Receipt, parse_dead_letter
-from delaytopic_relay.dialects.redelivery import ENDED
+from delaytopic_api.records import (
+    DEAD_LETTER_REASON,
+    DEAD_LETTER_SOURCE,
+    ENDED,
+    RECEIPT,
+    RESTATED,
+    Receipt,
+    parse_dead_letter,
+)
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -131,6 +138,6 @@ def beside_of(topic: str, partition: int, key: bytes | None, value: bytes | None
     What says where it stands, or when it was written, is left out.
     """
     name, _ = headers[-1]
-    assert name in (RECEIPT, RESTATED), headers
+    assert name in (RECEIPT, RESTATED, DEAD_LETTER_SOURCE), headers
     in_source = value is None or name == RESTATED or any(other == ENDED for other, _ in headers)
     return Beside(topic, key, value, [*headers[:-1]], partition if in_source else None)

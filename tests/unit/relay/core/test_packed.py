@@ -215,6 +215,9 @@ class Scripted(NamedTuple):
             raise part
         return part() if callable(part) else part
 
+    def topic(self) -> str | None:
+        return "source"
+
     def partition(self) -> int | None:
         return 3
 

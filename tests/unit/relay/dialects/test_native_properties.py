@@ -74,9 +74,10 @@ def test_the_short_way_gives_what_the_careful_way_gives(
     control = {0: -1, 1: places[0] if places else -1}.get(len(places), -2)
     kind, time_ms = timestamp
     usable = kind != 0 and 0 <= time_ms <= 253_402_300_799_999
-    same = Record(OFFSET, KEY, VALUE, headers or None, time_ms if usable else None)
+    message = record(*headers, timestamp=timestamp)
+    same = Record(OFFSET, KEY, VALUE, headers or None, time_ms if usable else None, message)
 
-    command = NativeDialect(policy).read(record(*headers, timestamp=timestamp))
+    command = NativeDialect(policy).read(message)
 
     assert command == read_carefully(policy, same, control)
 

@@ -11,11 +11,10 @@ from tests.support.relay.in_world import Relay, Setup, start
 from tests.support.relay.world import Crash, World
 from tests.unit.relay.dialects.test_conformance import config_of
 
-from delaytopic_api.records import RECEIPT, RESTATED, Receipt
+from delaytopic_api.records import ENDED, RECEIPT, RESTATED, Receipt
 from delaytopic_relay.core.partition import Wanted
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.dialects import dialect_for, forms_for, rules_of
-from delaytopic_relay.dialects.redelivery import ENDED
 from delaytopic_relay.pending.query import LATEST_MS
 
 CONFIG = config_of({"dialect": "Redelivery", "maxDelay": "1h"})

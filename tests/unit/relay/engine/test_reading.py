@@ -63,5 +63,5 @@ def test_nothing_is_read_of_a_partition_that_is_not_here_any_more() -> None:
 def test_rules_of_another_version_of_the_reader_are_refused_by_name() -> None:
     reading = Reading(Declared(RULES[2]), lambda rules: dialect_by(rules, "target"))
 
-    with pytest.raises(UnknownRules, match="read by version 9 of the reader, and this relay has version 1"):
+    with pytest.raises(UnknownRules, match="read by version 9 of the reader, and this relay has version 2"):
         reading.check([GENERATIONS[0]._replace(rules=RULES[0]._replace(reader=9))])

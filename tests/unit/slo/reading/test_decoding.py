@@ -147,14 +147,17 @@ def test_markers_become_asks_and_what_relays_write_beside_them_none(
     assert decode(FakeMessage(("a", 2, 7), headers, content=value)) == row
 
 
-@pytest.mark.parametrize("dialect", [Dialect.SCHEDULER, Dialect.SCHEDULER_JSON])
-def test_a_tombstone_that_a_relay_has_written_asks_for_nothing(dialect: Dialect) -> None:
-    headers = [("delay-receipt", b"1795269686270:2:3:1795269686271:a")]
+@pytest.mark.parametrize(
+    ("dialect", "mark"),
+    [(Dialect.SCHEDULER, ("delay-ended", b"delivered")), (Dialect.SCHEDULER_JSON, ("schedule:expired", b"true"))],
+)
+def test_a_tombstone_that_a_relay_has_written_asks_for_nothing(dialect: Dialect, mark: tuple[str, bytes]) -> None:
+    receipt = ("delay-receipt", b"1795269686270:2:3:1795269686271:a")
     decode = decoder_for(Role.SOURCE, "a", config_of(dialect))
 
-    found = [decode(FakeMessage(("a", 2, 7), each, content=None))[0] for each in (headers, None)]
+    found = [decode(FakeMessage(("a", 2, 7), each, content=None))[0] for each in ([mark, receipt], [receipt], None)]
 
-    assert found == [Kind.IGNORED, Kind.CANCEL]
+    assert found == [Kind.IGNORED, Kind.CANCEL, Kind.CANCEL]
 
 
 @pytest.mark.parametrize("order", [range(6), reversed(range(6))])

@@ -1,0 +1,3 @@
+module originals
+
+go 1.24
