@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from delaytopic_process.open_transactions import OpenTransaction
 from delaytopic_relay.core.commands import Command, Outbound, Reject, Schedule, SourceMessage
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, SourceTopic
@@ -133,6 +134,10 @@ class Source(Protocol):
 
     def ends(self, partitions: Iterable[int]) -> dict[int, int]:
         """The ends as last seen: for lag, without waiting for an answer."""
+        ...
+
+    def open_transactions(self, partitions: Iterable[int]) -> dict[int, OpenTransaction]:
+        """Return the transactions of producers that keep these from being read further, as last seen."""
         ...
 
     def last_committed(self, partitions: Sequence[int]) -> dict[int, Committed]:

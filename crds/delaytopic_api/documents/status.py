@@ -29,6 +29,7 @@ class ConditionType(StrEnum):
     PAUSED = "Paused"
     DRAINING = "Draining"
     RULES_IN_FORCE = "RulesInForce"
+    SOURCE_HELD_BACK = "SourceHeldBack"
     ACCEPTED = "Accepted"
     """Of a DelayClass."""
     DELETION_BLOCKED = "DeletionBlocked"

@@ -135,6 +135,17 @@ class FormerRules(_Status):
     """At most so many records wait; some of them may have been read by later rules."""
 
 
+class OpenTransaction(_Status):
+    """A transaction of a producer that keeps a source partition from being read further."""
+
+    offset: Int64
+    """Of its first record, the first that a relay cannot read: the partition's last stable offset."""
+    since_ms: EpochMs
+    """The time at which the relay first saw it; it may be older."""
+    held_back: Int64
+    """Source offsets from there to the end: none of them is read before the transaction ends, whoever wrote it."""
+
+
 class ShardStatus(_Status):
     """One source partition."""
 
@@ -155,7 +166,7 @@ class ShardStatus(_Status):
     next_due_ms: EpochMs | None = None
     """The nearest due time; null when nothing is pending."""
     ingest_lag: Int64
-    """Records of the source not yet taken in."""
+    """Records of the source not yet taken in, without those that an open transaction holds back."""
     replay_lag: Int64 = 0
     """Source offsets that were taken in before and are still to be read again, before anything is delivered.
 
@@ -175,6 +186,8 @@ class ShardStatus(_Status):
     """The reason why the latest edit is not in force yet; null if it is."""
     reason: str | None = None
     """The reason why it stands still or has lost something, in a word of `ShardReason`; null without one."""
+    open_transaction: OpenTransaction | None = None
+    """A transaction of a producer that is open for some seconds; null without one."""
     missing_offsets: Int64 = 0
     """Source offsets that were to be read, and that the source's retention had deleted when this relay took over."""
     message: str | None = None

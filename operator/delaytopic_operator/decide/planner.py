@@ -9,6 +9,7 @@ from delaytopic_api.values import Suspend
 from delaytopic_operator.decide import children as relays
 from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_condition
 from delaytopic_operator.decide.deletion import needs_hold, plan_deletion, plan_orphans
+from delaytopic_operator.decide.held_back import held_back
 from delaytopic_operator.decide.offsets import not_kept, outdated, restored, retention_advice, with_backup
 from delaytopic_operator.decide.plan import (
     FINALIZER,
@@ -138,6 +139,7 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
         backend,
         *relays.conditions(seen, decision),
         *rules_conditions(seen, record.rules),
+        *held_back(seen),
     ]
     busy = bool(topic_plan and topic_plan.actions)
     step = step_in(changes)

@@ -18,6 +18,7 @@ from delaytopic_operator.kafka.read import (
     read_offsets,
     read_offsets_at,
     read_offsets_retention,
+    read_stable_ends,
     read_view,
     with_committed,
 )
@@ -133,8 +134,16 @@ class KafkaCluster:
             return offsets
         return with_committed(offsets, read_committed(self._client, group_id, topics))
 
+    def stable_ends(self, name: str) -> dict[int, int]:
+        """By partition, up to where relays can read now; raises as `view`."""
+        facts = self.view([name]).find(name)
+        return read_stable_ends(self._client, facts) if facts is not None else {}
+
     def offsets_at(self, name: str, times_ms: Iterable[int]) -> dict[int, dict[int, int | None]]:
-        """By timestamp and partition, the first offset of that time or later, None at the end; raises as `view`."""
+        """By timestamp and partition, the first offset of that time or later that relays can read; None at the end.
+
+        Raises as `view` does.
+        """
         facts = self.view([name]).find(name)
         return {at_ms: read_offsets_at(self._client, facts, at_ms) for at_ms in times_ms} if facts is not None else {}
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
     ConfigResource,
     ConfigSource,
@@ -48,11 +48,21 @@ def read_offsets(client: KafkaClient, topics: Iterable[TopicFacts]) -> dict[str,
     return offsets
 
 
+def read_stable_ends(client: KafkaClient, topic: TopicFacts) -> dict[int, int]:
+    """By partition, up to where relays can read: the end, or the first record of an open transaction."""
+    partitions = [(topic.name, number) for number in range(topic.partitions)]
+    _, latest = _ends()
+    found = _read_ends(client, partitions, latest, IsolationLevel.READ_COMMITTED)
+    return {number: offset for (_, number), offset in found.items()}
+
+
 def read_offsets_at(client: KafkaClient, topic: TopicFacts, at_ms: int) -> dict[int, int | None]:
-    """By partition, the first offset with this timestamp or a later one; None where there is no such record."""
+    """By partition, the first offset with this timestamp or a later one that relays can read; None where there is no
+    such record.
+    """
     partitions = [(topic.name, number) for number in range(topic.partitions)]
     spec = OffsetSpec.for_timestamp(at_ms)
-    found = _read_ends(client, partitions, spec)
+    found = _read_ends(client, partitions, spec, IsolationLevel.READ_COMMITTED)
     return {number: offset if offset >= 0 else None for (_, number), offset in found.items()}
 
 
@@ -183,12 +193,17 @@ def _is_own(entry: Any) -> bool:
     return bool(entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
 
 
-def _read_ends(client: KafkaClient, partitions: list[tuple[str, int]], spec: Any) -> Ends:
+def _read_ends(
+    client: KafkaClient,
+    partitions: list[tuple[str, int]],
+    spec: Any,
+    level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> Ends:
     if not partitions:
         return {}
     request = {TopicPartition(name, number): spec for name, number in partitions}
     question: Callable[[float], Mapping[Any, Future[Any]]] = lambda timeout_s: client.admin.list_offsets(  # noqa: E731
-        request, request_timeout=timeout_s
+        request, isolation_level=level, request_timeout=timeout_s
     )
     answers = client.ask("tell the offsets of topics", question, vital=False)
     ends = {}

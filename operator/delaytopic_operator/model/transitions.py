@@ -53,6 +53,8 @@ _RULES: Final = (
     _Rule(ConditionType.DELETION_BLOCKED, "True", WARNING, "DeletionBlocked"),
     _Rule(ConditionType.RULES_IN_FORCE, "False", WARNING, None, only=("EditWaits",)),
     _Rule(ConditionType.RULES_IN_FORCE, "True", NORMAL, None, at_first=False),
+    _Rule(ConditionType.SOURCE_HELD_BACK, "True", WARNING, "SourceHeldBack"),
+    _Rule(ConditionType.SOURCE_HELD_BACK, None, NORMAL, "SourceReadable"),
     _Rule(ConditionType.DRAINING, "True", NORMAL, "DrainStarted", only=("Draining", "DrainTimeoutNear")),
 )
 _HELD: Final = ("SignalStale",)

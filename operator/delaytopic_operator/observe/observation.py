@@ -22,6 +22,7 @@ from delaytopic_operator.scaling.signals import FleetSignals
 from delaytopic_operator.scaling.state import ScalingMemory
 from delaytopic_operator.topics.desired import Bucket
 from delaytopic_operator.topics.strimzi import StrimziTopics
+from delaytopic_process.open_transactions import OpenTransaction
 
 Document = Mapping[str, Any]
 
@@ -52,6 +53,8 @@ class Topics:
     """The id that the cluster gives itself; None where it does not say."""
     offsets_retention_ms: int | None = None
     """For how long the brokers keep the offsets of a group without members; None where that may not be read."""
+    open_transactions: Mapping[int, OpenTransaction] = field(default_factory=dict)
+    """The transactions of producers, by partition of the source, that keep relays from reading further."""
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,8 @@ class Observer:
             fleet=Fleet(None, cluster.pods, (), None),
             saved_memory=saved_memory(cluster),
         )
+        if seen.document is None:
+            self._topics.forget(seen.key)
         if is_paused(seen):
             return seen
         seen = self._with_fleet(seen, cluster)

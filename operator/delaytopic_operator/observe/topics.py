@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from delaytopic_api import Settings
 from delaytopic_api.documents import KafkaConnection
@@ -17,6 +17,7 @@ from delaytopic_operator.model.kafka_view import KafkaView, hold_nothing
 from delaytopic_operator.model.kafka_view import PartitionOffsets as Offsets
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
 from delaytopic_operator.model.offsets_backup import OffsetsBackup
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.observe.observation import Observation, Problem, Topics, identity_of
@@ -26,6 +27,7 @@ from delaytopic_operator.scaling.signals import PartitionOffsets, SourceOffsets,
 from delaytopic_operator.topics.desired import needed_buckets
 from delaytopic_operator.topics.plan import topic_names
 from delaytopic_operator.topics.strimzi import CLUSTER_LABEL, StrimziTopics, strimzi_place, strimzi_topics
+from delaytopic_process.open_transactions import OpenTransaction, StableEnds
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class TopicsObserver:
         self._kafka = kafka
         self._kube = kube
         self._redis = RedisObserver()
+        self._stable: dict[Key, StableEnds] = {}
 
     def observe(self, seen: Observation, accepted: Accepted, *, fresh: bool = False) -> TopicsSeen:
         """Observe topics and the source's offsets; a failure is a problem. What exists was read up to a minute ago, or
@@ -63,6 +66,10 @@ class TopicsObserver:
         except OperatorError as error:
             return TopicsSeen(problem=problem_of(error), backend=backend)
         source = view.find(settings.source.topic)
+        offsets: SourceOffsets | None = None
+        transactions: dict[int, OpenTransaction] = {}
+        if source is not None:
+            offsets, transactions = self._offsets(seen, cluster, settings, source.partitions)
         return TopicsSeen(
             topics=Topics(
                 view,
@@ -71,10 +78,40 @@ class TopicsObserver:
                 strimzi=strimzi,
                 cluster_id=cluster.cluster_id(fresh=fresh),
                 offsets_retention_ms=cluster.offsets_retention_ms(),
+                open_transactions=transactions,
             ),
             partitions=source.partitions if source is not None else None,
             backend=backend,
-            offsets=_offsets(cluster, settings, source.partitions, seen.now_ms) if source is not None else None,
+            offsets=offsets,
+        )
+
+    def forget(self, key: Key) -> None:
+        """Forget what was seen of a DelayTopic that is gone."""
+        self._stable.pop(key, None)
+
+    def _offsets(
+        self, seen: Observation, cluster: KafkaCluster, settings: Settings, partitions: int
+    ) -> tuple[SourceOffsets | None, dict[int, OpenTransaction]]:
+        """Return what relays can read of the source, and the transactions that keep them from reading the rest."""
+        topic, delay, now_ms = settings.source.topic, settings.schedule.delay, seen.now_ms
+        times_ms = times_to_ask(now_ms, delay.ms, settings.autoscaling.look_ahead.ms) if delay is not None else ()
+        try:
+            stable = cluster.stable_ends(topic)
+            # Asked later: what is stable is never behind the end.
+            found = {each: of for each, of in cluster.offsets([topic]).get(topic, {}).items() if each in stable}
+            by_time = cluster.offsets_at(topic, times_ms)
+        except KafkaUnavailable:
+            # A partition without a leader while all else is well: scaling holds, as without any signal.
+            return None, {}
+        known = self._stable.setdefault(seen.key, StableEnds())
+        known.keep({each for each, of in found.items() if stable[each] < of.end})
+        for each, of in found.items():
+            if stable[each] < of.end:
+                known.told(each, stable[each], now_ms)
+        readable = {each: replace(of, end=stable[each]) for each, of in found.items()}
+        of_partitions = {each: _for_scaling(of, each, by_time) for each, of in readable.items()}
+        return SourceOffsets(now_ms, partitions, of_partitions), known.open(
+            {each: of.end for each, of in found.items()}
         )
 
     def strimzi(self, seen: Observation, accepted: Accepted) -> StrimziTopics | None:
@@ -118,18 +155,6 @@ def _released(seen: Observation, cluster: KafkaCluster, view: KafkaView) -> froz
         return frozenset()
     offsets = cluster.offsets([name for name in former if view.find(name) is not None])
     return hold_nothing(offsets, ids_name(seen.accepted.settings.backend.id))
-
-
-def _offsets(cluster: KafkaCluster, settings: Settings, partitions: int, now_ms: int) -> SourceOffsets | None:
-    topic, delay = settings.source.topic, settings.schedule.delay
-    times_ms = times_to_ask(now_ms, delay.ms, settings.autoscaling.look_ahead.ms) if delay is not None else ()
-    try:
-        found = cluster.offsets([topic]).get(topic, {})
-        by_time = cluster.offsets_at(topic, times_ms)
-    except KafkaUnavailable:
-        # A partition without a leader while all else is well: scaling holds, as without any signal.
-        return None
-    return SourceOffsets(now_ms, partitions, {each: _for_scaling(found[each], each, by_time) for each in found})
 
 
 def _for_scaling(offsets: Offsets, number: int, by_time: Mapping[int, Mapping[int, int | None]]) -> PartitionOffsets:

@@ -44,6 +44,8 @@ PARTS = (64, 16, 4, 1)
 class PartitionOffsets:
     """One partition; `committed` None means that the group has committed nothing.
 
+    `end` is that of what relays can read: no number of them lowers what is behind a producer's open transaction.
+
     `offset_at` maps epoch milliseconds to the first offset with that timestamp or a later one (the end, if there is
     none). It is known with a fixed delay only, at `times_to_ask`.
     """

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from delaytopic_api.relay import RelayState
+from delaytopic_process.open_transactions import OpenTransaction
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
 from delaytopic_relay.core.commands import Cancel, Command, Outbound, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
@@ -101,6 +102,8 @@ class LoopSnapshot:
     """The comparison with the second clock; None without one."""
     suspended: bool = False
     """True while delivery is suspended."""
+    open_transactions: Mapping[int, OpenTransaction] = field(default_factory=dict)
+    """Shards that a producer's transaction keeps from being read further."""
 
 
 class Loop:
@@ -213,6 +216,7 @@ class Loop:
             frozenset(self._deferred),
             self._due.state,
             self._suspension.delivery,
+            self._source.open_transactions(self.shards),
         )
 
     def finish(self) -> None:

@@ -9,7 +9,15 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn, cast
 
 import structlog
-from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupState,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
     ConsumerGroupDescription,
     ListOffsetsResultInfo,
@@ -17,6 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 )
 
 from delaytopic_process.kafka_log import client_logger
+from delaytopic_process.open_transactions import OpenTransaction, StableEnds
 from delaytopic_relay.core.commands import MAX_HEADERS, Command, SourceMessage
 from delaytopic_relay.core.membership import Heard, Step, Unowned, next_step
 from delaytopic_relay.core.progress import Progress, encode_metadata, usual_id
@@ -38,7 +47,7 @@ REQUEST_TIMEOUT_S = 10.0
 LEAVE_TIMEOUT_S = 2.0
 MEMBER_NAME = "group.instance.id"
 ENDS_AGAIN_S = 5.0
-"""The age that the end of a paused partition may have."""
+"""The age that the end of a paused partition may have, and that of a last stable offset."""
 GROUP_AGAIN_S = 1.0
 """Between two looks at a group that is not at rest, or leaves partitions without an owner."""
 
@@ -55,8 +64,8 @@ ONLY_READS: Settings = {
 """Of a consumer that never joins the group, and reads a record of each partition."""
 
 Group = Sequence[SourceMessage]
-AskEnds = Callable[[Collection[int]], Mapping[int, "Future[ListOffsetsResultInfo]"]]
-"""Asks the brokers for the ends of partitions of the source, and does not wait."""
+AskEnds = Callable[[Collection[int], IsolationLevel], Mapping[int, "Future[ListOffsetsResultInfo]"]]
+"""Asks the brokers for the ends of partitions of the source as readers of that level see them, and does not wait."""
 AskGroup = Callable[[], "tuple[Future[ConsumerGroupDescription], Future[TopicDescription]]"]
 """Asks the brokers for the group and the source, and does not wait."""
 
@@ -98,6 +107,7 @@ class KafkaSource:
         self._ask_topic = ask_topic
         self._watch = _Watch(topic, ask_topic)
         self._paused_ends = _PausedEnds(ask_ends)
+        self._open_transactions = _OpenTransactions(ask_ends)
         self._cover = _Cover(ask_group)
         self._group = str(settings["group.id"])
         self._settings = dict(settings)
@@ -276,7 +286,7 @@ class KafkaSource:
 
     def look(self, shards: Sequence[int]) -> Callable[[], Seen]:
         """Ask the brokers for the topic's id and the ends of its logs, side by side."""
-        topic, ends = self._ask_topic(), self._ask_ends(shards)
+        topic, ends = self._ask_topic(), self._ask_ends(shards, IsolationLevel.READ_UNCOMMITTED)
 
         def seen() -> Seen:
             try:
@@ -352,6 +362,12 @@ class KafkaSource:
             if bounds[1] >= 0:
                 found[shard] = bounds[1]
         return found | self._paused_ends.known(time.monotonic())
+
+    def open_transactions(self, shards: Iterable[int]) -> dict[int, OpenTransaction]:
+        """Ask the brokers, of partitions that have more than was read, and return what they told before."""
+        ends = self.ends(shards)
+        ahead = {shard for shard, end in ends.items() if end > self._next.get(shard, end)}
+        return self._open_transactions.known(ends, ahead, time.monotonic())
 
     def last_committed(self, shards: Sequence[int]) -> dict[int, Committed]:
         """Through a `read_uncommitted` consumer that never joins the group: it does not wait for open transactions."""
@@ -447,8 +463,31 @@ class _PausedEnds:
             self._asked = {}
         if self._paused and not self._asked and now_s >= self._again_s:
             self._again_s = now_s + ENDS_AGAIN_S
-            self._asked = self._ask(self._paused)
+            self._asked = self._ask(self._paused, IsolationLevel.READ_UNCOMMITTED)
         return dict(self._known)
+
+
+class _OpenTransactions:
+    """Looks now and then up to where partitions can be read, without waiting."""
+
+    def __init__(self, ask: AskEnds) -> None:
+        self._ask = ask
+        self._stable = StableEnds()
+        self._asked: Mapping[int, Future[ListOffsetsResultInfo]] = {}
+        self._again_s = 0.0
+
+    def known(self, ends: Mapping[int, int], ahead: Collection[int], now_s: float) -> dict[int, OpenTransaction]:
+        """Return what was told, and ask again when that is old. Only what is `ahead` of the reader can be held."""
+        if self._asked and all(answer.done() for answer in self._asked.values()):
+            for partition, answer in self._asked.items():
+                if answer.exception() is None:
+                    self._stable.told(partition, answer.result().offset, time.time_ns() // 1_000_000)
+            self._asked = {}
+        self._stable.keep(ahead)
+        if ahead and not self._asked and now_s >= self._again_s:
+            self._again_s = now_s + ENDS_AGAIN_S
+            self._asked = self._ask(ahead, IsolationLevel.READ_COMMITTED)
+        return self._stable.open(ends)
 
 
 class _Cover:

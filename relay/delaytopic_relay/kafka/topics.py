@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
     AclOperation,
     AdminClient,
@@ -148,12 +148,13 @@ class TopicReader:
             del self._limits[topic]
             self._counts.pop(topic, None)
 
-    def ask_ends(self, topic: str, partitions: Collection[int]) -> dict[int, Future[ListOffsetsResultInfo]]:
-        """Ask for the ends of partitions of a topic, without waiting for the answers."""
+    def ask_ends(
+        self, topic: str, partitions: Collection[int], level: IsolationLevel
+    ) -> dict[int, Future[ListOffsetsResultInfo]]:
+        """Ask for the ends of partitions of a topic, as readers of that level see them, and do not wait."""
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        asked = self._admin.list_offsets(
-            {TopicPartition(topic, partition): latest for partition in partitions}, request_timeout=ASK_S
-        )
+        places = {TopicPartition(topic, partition): latest for partition in partitions}
+        asked = self._admin.list_offsets(places, isolation_level=level, request_timeout=ASK_S)
         return {place.partition: answer for place, answer in asked.items()}
 
     def ask_topic(self, topic: str) -> Future[TopicDescription]:

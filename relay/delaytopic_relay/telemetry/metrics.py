@@ -216,6 +216,7 @@ class RelayMetrics(Collector):
         text = "Source partitions that stand still until a person says how they go on."
         yield self._gauges_by("standing_shards", text, "reason", reasons)
         yield from self._clock(status)
+        yield from self._transactions(status)
         yield from self._redis(status)
         yield from self._buckets(status)
 
@@ -228,6 +229,17 @@ class RelayMetrics(Collector):
         yield self._gauge("clock_ahead_seconds", text, ahead_s)
         text = "1 while nothing is delivered until the relay's clock and the backend's agree, else 0."
         yield self._gauge("clock_holds_delivery", text, int(not clock.agrees) if clock is not None else None)
+
+    def _transactions(self, status: RelayStatus) -> Iterator[Metric]:
+        """Report what producers' transactions hold back; a series for each partition with one."""
+        by_partition = {
+            one.partition: one.open_transaction for one in status.shards if one.open_transaction is not None
+        }
+        ages = {number: (status.as_of_ms - each.since_ms) / 1000 for number, each in by_partition.items()}
+        text = "How long a producer's transaction has been seen open that keeps the source from being read further."
+        yield self._gauges_by("open_transaction_seconds", text, "partition", ages)
+        text = "Source offsets behind open transactions of producers, which are read once these end."
+        yield self._gauge("held_back_records", text, sum(each.held_back for each in by_partition.values()))
 
     def _redis(self, status: RelayStatus) -> Iterator[Metric]:
         """Report what the shards take in Redis; no series with another backend."""
@@ -262,7 +274,7 @@ class RelayMetrics(Collector):
             family.add_metric((*self._labels, key), value)
         return family
 
-    def _gauges_by(self, name: str, text: str, label: str, values: Mapping[int, int] | Mapping[str, int]) -> Metric:
+    def _gauges_by(self, name: str, text: str, label: str, values: Mapping[int, float] | Mapping[str, int]) -> Metric:
         family = GaugeMetricFamily(f"delaytopic_{name}", text, labels=(*LABELS, label))
         for key, value in values.items():
             family.add_metric((*self._labels, str(key)), value)

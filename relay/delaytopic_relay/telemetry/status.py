@@ -14,6 +14,7 @@ from delaytopic_api.relay import (
     Cursor,
     DueBin,
     FormerRules,
+    OpenTransaction,
     RelayConfig,
     RelayStatus,
     SecondClockStatus,
@@ -177,6 +178,8 @@ def _shard(
     partition: int, shard: Shard, stats: BacklogStats, snapshot: LoopSnapshot, now_ms: int, edges: tuple[int, ...]
 ) -> ShardStatus:
     committed, share = snapshot.committed.get(partition, NOTHING_COMMITTED), shard.share
+    transaction = snapshot.open_transactions.get(partition)
+    end = snapshot.ends.get(partition, shard.position) if transaction is None else transaction.offset
     return ShardStatus(
         partition=partition,
         state=_state(partition, shard, snapshot),
@@ -186,7 +189,7 @@ def _shard(
         pending=stats.pending,
         overdue=stats.overdue,
         next_due_ms=stats.next_due_ms,
-        ingest_lag=max(0, snapshot.ends.get(partition, shard.position) - shard.position),
+        ingest_lag=max(0, end - shard.position),
         replay_lag=_replay_lag(shard),
         due_histogram=_bins(stats, edges, now_ms),
         redis_bytes=share.used_bytes if share is not None else None,
@@ -195,6 +198,7 @@ def _shard(
         former_rules=[_former_rules(each, shard) for each in shard.former_rules],
         rules_wait=snapshot.rules_wait.get(partition),
         reason=ShardReason.RETENTION_PASSED if partition in snapshot.missing else None,
+        open_transaction=OpenTransaction.model_validate(transaction._asdict()) if transaction is not None else None,
         missing_offsets=snapshot.missing.get(partition, 0),
         message=_message(partition, shard, snapshot, now_ms),
     )
@@ -248,6 +252,9 @@ def _of_reading(partition: int, shard: Shard, snapshot: LoopSnapshot, now_ms: in
         return "reading pauses: memory is full, or enough is in it"
     if shard.done.ahead is not None:
         return _gone_back(shard.done.ahead)
+    transaction = snapshot.open_transactions.get(partition)
+    if transaction is not None and transaction.lasts(now_ms):
+        return transaction.describe()
     missing = snapshot.missing.get(partition)
     return f"the source's retention had deleted {missing} offsets that were to be read" if missing else None
 

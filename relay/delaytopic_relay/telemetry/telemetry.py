@@ -110,6 +110,9 @@ class Telemetry:
         self._measure_capacity(loop.idle_ms)
         self._status = self.status()
         self.metrics.set_backlog(self._status)
+        for partition, found in self._loop_snapshot.open_transactions.items():
+            if found.lasts(self._status.as_of_ms):
+                self._say("source held back", found.describe(), key=f"held {partition}", partition=partition)
 
     def _measure_capacity(self, idle_ms: int) -> None:
         started_ms, delivered, idle_before_ms = self._window

@@ -9,6 +9,7 @@ from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.world.group import Member
 from tests.simulation.world.kafka import Kafka
 
+from delaytopic_process.open_transactions import OpenTransaction
 from delaytopic_relay.core import membership
 from delaytopic_relay.core.membership import Heard, Step, Unowned
 from delaytopic_relay.core.progress import Progress
@@ -201,6 +202,9 @@ class SimulatedSource:
 
     def ends(self, shards: Iterable[int]) -> dict[int, int]:
         return {shard: self._kafka.source[shard].stable_end for shard in shards if shard in self._owned}
+
+    def open_transactions(self, shards: Iterable[int]) -> dict[int, OpenTransaction]:
+        return {}
 
     def last_committed(self, shards: Sequence[int]) -> dict[int, Committed]:
         return self._ask("last committed", lambda: self._committed_of(shards))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from prometheus_client.parser import text_string_to_metric_families
 from tests.support.relay.statuses import AS_OF_MS, relay_status, shard
 
-from delaytopic_api.relay import ShardState
+from delaytopic_api.relay import OpenTransaction, ShardState
 from delaytopic_operator.report import metric_names
 from delaytopic_relay.telemetry.metrics import RelayMetrics
 from delaytopic_slo.report.prometheus import HELP
@@ -35,7 +35,8 @@ def named_series(text: str) -> set[str]:
 
 def _of_relays() -> Iterator[str]:
     metrics = RelayMetrics("shop", "reminders")
-    of_redis = shard(0, ShardState.DELIVERING).model_copy(update={"redis_bytes": 0})
+    held_back = OpenTransaction(offset=0, since_ms=AS_OF_MS, held_back=1)
+    of_redis = shard(0, ShardState.DELIVERING).model_copy(update={"redis_bytes": 0, "open_transaction": held_back})
     metrics.set_backlog(relay_status(next_due_ms=AS_OF_MS, busy_rate=1.0, shards=[of_redis]))
     for family in text_string_to_metric_families(metrics.render().decode()):
         yield from (sample.name for sample in family.samples)

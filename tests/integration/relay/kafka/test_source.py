@@ -90,7 +90,7 @@ def test_a_source_ends_behind_what_is_in_open_transactions_and_is_stable_in_fron
         consumer_settings(connection, unique("group"), 6_000, "relay"),
         connection,
         SourceTopic(topic),
-        lambda _: {},
+        lambda *_: {},
         lambda: asked.ask_group("none", topic),
         lambda: asked.ask_topic(topic),
     )
@@ -109,7 +109,7 @@ def a_source(connection: Settings, topic: str, name: str, owner: Owner) -> Kafka
     settings = consumer_settings(connection, group, SESSION_MS, name, name)
     asked = TopicReader(connection, [])
     ask_group, ask_topic = partial(asked.ask_group, group, topic), partial(asked.ask_topic, topic)
-    source = KafkaSource(settings, connection, SourceTopic(topic), lambda _: {}, ask_group, ask_topic)
+    source = KafkaSource(settings, connection, SourceTopic(topic), lambda *_: {}, ask_group, ask_topic)
     source.subscribe(owner)
     return source
 

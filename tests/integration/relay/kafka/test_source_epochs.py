@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def a_source(kafka: KafkaServer) -> tuple[KafkaSource, SourceTopic]:
         settings,
         connection,
         topic,
-        lambda shards: asked.ask_ends(TOPIC, shards),
+        partial(asked.ask_ends, TOPIC),
         lambda: asked.ask_group("none", TOPIC),
         lambda: asked.ask_topic(TOPIC),
     )

@@ -83,6 +83,7 @@ ON_THE_WIRE = {
             "formerRules": [],
             "rulesWait": None,
             "reason": None,
+            "openTransaction": None,
             "missingOffsets": 0,
             "message": None,
         }

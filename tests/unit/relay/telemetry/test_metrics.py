@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.relay.statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_api.relay import SecondClockStatus, ShardState
+from delaytopic_api.relay import OpenTransaction, SecondClockStatus, ShardState
 from delaytopic_relay.errors import StateInDoubt
 from delaytopic_relay.telemetry.metrics import RECOVERY_CAUSES, MillisecondHistogram, RelayMetrics
 
@@ -227,3 +227,13 @@ def test_batches_add_up() -> None:
 
     assert histogram.buckets() == [("0.001", 1), ("0.01", 2), ("1.0", 2), ("+Inf", 3)]
     assert (histogram.count, histogram.sum_ms) == (3, 5_005)
+
+
+def test_open_transactions_are_told_by_partition_with_their_age_and_what_they_hold_back() -> None:
+    metrics, found = relay_metrics(), OpenTransaction(offset=7, since_ms=AS_OF_MS - 90_500, held_back=5)
+    held = shard(3, ShardState.DELIVERING).model_copy(update={"open_transaction": found})
+
+    metrics.set_backlog(relay_status(shards=[held, shard(4, ShardState.DELIVERING)]))
+
+    assert samples(metrics, "delaytopic_open_transaction_seconds", "partition") == {"3": 90.5}
+    assert samples(metrics, "delaytopic_held_back_records") == {None: 5}

@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.relay.statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_api.relay import ShardState
+from delaytopic_api.relay import OpenTransaction, ShardState
 from delaytopic_relay.telemetry.metrics import LABELS, RECOVERY_CAUSES, RelayMetrics
 
 REFERENCE = Path(__file__).parents[4] / "docs" / "reference" / "metrics.md"
@@ -24,7 +24,9 @@ def documented() -> dict[str, Shape]:
 
 def served() -> dict[str, Shape]:
     metrics = RelayMetrics("shop", "reminders")
-    metrics.set_backlog(relay_status(next_due_ms=AS_OF_MS, busy_rate=1.0, shards=[shard(0, ShardState.DELIVERING)]))
+    held_back = OpenTransaction(offset=0, since_ms=AS_OF_MS, held_back=1)
+    held = shard(0, ShardState.DELIVERING).model_copy(update={"open_transaction": held_back})
+    metrics.set_backlog(relay_status(next_due_ms=AS_OF_MS, busy_rate=1.0, shards=[held]))
     shapes: dict[str, Shape] = {}
     for family in text_string_to_metric_families(metrics.render().decode()):
         name = f"{family.name}_total" if family.type == "counter" else family.name
