@@ -66,6 +66,7 @@ def _lines(state: LocalState, statuses: Sequence[RelayStatus], *, now_ms: int) -
         yield f"  {topic.name}: {', '.join(facts)}"
         yield from _former_rules(of_topic, now_ms)
         yield from _misspelt(topic, of_topic)
+        yield from _ancient(topic, of_topic)
 
 
 def _former_rules(statuses: Sequence[RelayStatus], now_ms: int) -> Iterator[str]:
@@ -81,6 +82,12 @@ def _misspelt(topic: KnownTopic, statuses: Sequence[RelayStatus]) -> Iterator[st
     if names:
         total = sum(each.misspelt_total for each in statuses)
         yield f"    records to {topic.source} that left as if they named no time: {total:,}, with a header {names[-1]}"
+
+
+def _ancient(topic: KnownTopic, statuses: Sequence[RelayStatus]) -> Iterator[str]:
+    total = sum(each.ancient_total for each in statuses)
+    if total:
+        yield f"    records to {topic.source} that were due in 1973 or before (seconds for milliseconds?): {total:,}"
 
 
 def _document(state: LocalState, statuses: Sequence[RelayStatus]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from delaytopic_api.records.headers import (
     Headers,
     resembled_header,
 )
-from delaytopic_api.records.instants import LAST_INSTANT_MS, objection_to_instant
+from delaytopic_api.records.instants import FIRST_MEANT_MS, LAST_INSTANT_MS, is_ancient, objection_to_instant
 from delaytopic_api.records.receipt import Receipt, receipt_form, receipt_parts
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "DELIVER_TO",
     "DELIVER_TZ",
     "ENDED",
+    "FIRST_MEANT_MS",
     "LAST_INSTANT_MS",
     "RECEIPT",
     "RESTATED",
@@ -55,6 +56,7 @@ __all__ = [
     "Headers",
     "Receipt",
     "dead_letter_headers",
+    "is_ancient",
     "objection_to_instant",
     "parse_dead_letter",
     "receipt_form",

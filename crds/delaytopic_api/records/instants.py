@@ -11,6 +11,14 @@ FIRST_MEANT_MS: Final = 100_000_000_000
 _FINER_UNITS: Final = ((1_000, "microseconds"), (1_000_000, "nanoseconds"))
 
 
+def is_ancient(due_ms: int) -> bool:
+    """Return whether nobody can have meant this due time: mostly it is in seconds, and read as milliseconds.
+
+    Its record leaves at once, and no lateness is measured from then.
+    """
+    return due_ms < FIRST_MEANT_MS
+
+
 def objection_to_instant(number: int) -> str | None:
     """Return why a number is hardly meant as epoch milliseconds, as a sentence; None where it may be.
 

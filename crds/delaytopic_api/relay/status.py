@@ -240,6 +240,8 @@ class RelayStatus(_Status):
     """The name of the last such header, such as `Deliver-After`."""
     second_clock: SecondClockStatus | None = None
     """The relay's clock beside the backend's; null where they are not compared."""
+    ancient_total: Int64 = 0
+    """Delivered records that were due in 1973 or before, since the start: mostly their producer wrote seconds."""
     busy_rate: Annotated[float, Field(allow_inf_nan=False, ge=0, le=2**63)] | None = None
     """Delivered per second while busy; null before it was ever busy."""
     pending: Int64

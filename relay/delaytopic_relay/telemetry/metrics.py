@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from delaytopic_api.records import DeadLetterReason
+from delaytopic_api.records import DeadLetterReason, is_ancient
 from delaytopic_api.relay import LATENESS_EDGES_MS, RelayStatus, ShardReason, ShardState
 from delaytopic_relay.errors import BacklogMoved, BucketLost, CommitUnknown, Fenced, StateInDoubt, TransactionAborted
 
@@ -82,7 +82,7 @@ class RelayMetrics(Collector):
         self._commits = MillisecondHistogram(DURATION_EDGES_MS)
         self._puts = MillisecondHistogram(DURATION_EDGES_MS)
         self._superseded = self._cancelled = self._too_late = 0
-        self._backlog_errors = self._foreign_entries = self._misspelt = 0
+        self._backlog_errors = self._foreign_entries = self._misspelt = self._ancient = 0
         self._missing_offsets = self._lost_records = 0
         # Series that start with their first event have no rate for it: all known ones start at 0.
         self._dead_letters = Counter(dict.fromkeys(map(str, DeadLetterReason), 0))
@@ -95,9 +95,12 @@ class RelayMetrics(Collector):
     # -- counting
 
     def observe_delivered(self, due_times_ms: Sequence[int], sent_ms: int) -> None:
-        """Records that were sent at `sent_ms`, and are committed."""
+        """Records that were sent at `sent_ms`, and are committed; those that are ancient have no lateness."""
+        due = sorted(due_times_ms)
+        ancient = bisect_left(due, True, key=lambda due_ms: not is_ancient(due_ms))
         with self._lock:
-            self._lateness.add_lateness(due_times_ms, sent_ms)
+            self._ancient += ancient
+            self._lateness.add_lateness(due[ancient:] if ancient else due, sent_ms)
 
     def add_dead_letter(self, reason: str) -> None:
         """One record went to the dead-letter topic."""
@@ -170,7 +173,10 @@ class RelayMetrics(Collector):
             yield from self._backlog(self._status)
 
     def _counters(self) -> Iterator[Metric]:
-        yield self._counter("delivered_records", "Records sent to a target topic and committed.", self._lateness.count)
+        delivered = self._lateness.count + self._ancient
+        yield self._counter("delivered_records", "Records sent to a target topic and committed.", delivered)
+        text = "Of these, due in 1973 or before, and sent at once: mostly a time in seconds, read as milliseconds."
+        yield self._counter("ancient_records", text, self._ancient)
         yield self._counters_by(
             "dead_letter_records", "Records sent to the dead-letter topic.", "reason", self._dead_letters
         )
@@ -189,7 +195,7 @@ class RelayMetrics(Collector):
         yield self._counter("misspelt_header_records", text, self._misspelt)
 
     def _histograms(self) -> Iterator[Metric]:
-        yield self._histogram("lateness", "Sent minus due.", self._lateness)
+        yield self._histogram("lateness", "Sent minus due, of all delivered but ancient records.", self._lateness)
         yield self._histogram("commit", "How long a tick's commit took.", self._commits)
         yield self._histogram("backlog_write", "How long the backlog took to acknowledge a write.", self._puts)
 

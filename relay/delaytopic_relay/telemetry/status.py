@@ -119,6 +119,7 @@ class Counters:
     superseded: int = 0
     cancelled: int = 0
     misspelt: int = 0
+    ancient: int = 0
     misspelt_header: str | None = None
     busy_rate: float | None = None
 
@@ -151,6 +152,7 @@ def relay_status(
         superseded_total=counters.superseded,
         cancelled_total=counters.cancelled,
         misspelt_total=counters.misspelt,
+        ancient_total=counters.ancient,
         misspelt_header=counters.misspelt_header,
         second_clock=_second_clock(snapshot.clock),
         busy_rate=counters.busy_rate,

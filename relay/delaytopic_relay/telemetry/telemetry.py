@@ -7,7 +7,7 @@ from operator import attrgetter
 
 import structlog
 
-from delaytopic_api.records import resembled_header
+from delaytopic_api.records import is_ancient, objection_to_instant, resembled_header
 from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
 from delaytopic_relay.core.commands import Outbound, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
@@ -150,11 +150,20 @@ class Telemetry:
         for due_times_ms, sent_ms in self._uncommitted:
             self._done.delivered += len(due_times_ms)
             self.metrics.observe_delivered(due_times_ms, sent_ms)
+            if is_ancient(first_ms := min(due_times_ms)):
+                self._note_ancient(first_ms, sum(map(is_ancient, due_times_ms)))
         self._done.dead_lettered += len(self._dead_letters)
         for reason in self._dead_letters:
             self.metrics.add_dead_letter(reason)
         self.metrics.observe_commit(duration_ms)
         self._uncommitted, self._dead_letters = [], []
+
+    def _note_ancient(self, first_ms: int, records: int) -> None:
+        self._done.ancient += records
+        # Without a time header and without a timestamp a record is due at 0, and nobody wrote that.
+        objection = objection_to_instant(first_ms) if first_ms > 0 else None
+        if objection is not None:
+            self._say("delivered at once: its time is in another unit", objection, key="ancient")
 
     def put(self, duration_ms: int) -> None:
         """See `LoopEvents.put`."""

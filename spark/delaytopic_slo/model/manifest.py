@@ -222,6 +222,8 @@ class Commit(Model):
     """Topics that records asked for by `deliver-to`."""
     out_of_scope: int
     """Outcomes of source records from before the audit began."""
+    ancient: int = 0
+    """Source records that were due in 1973 or before."""
     beyond_retention: int
     """Records of minutes that the ledger no longer knows."""
     restated_minutes: int

@@ -293,6 +293,8 @@ class Reading(Model):
     """By target partition."""
     out_of_scope: int
     """Arrivals of source records from before the audit began."""
+    ancient: int = 0
+    """Source records that were due in 1973 or before: mostly a time in seconds, read as milliseconds."""
     beyond_retention: int
     """Records of minutes that the ledger no longer knows."""
     restated_minutes: int

@@ -31,6 +31,7 @@ class Intake:
     commands: int
     overdue: int
     out_of_scope: int
+    ancient: int
 
 
 def ingest(plan: Plan, ledger: Ledger, folder: str, last: Commit | None, read: Read, progress: Progress) -> Intake:
@@ -63,6 +64,7 @@ def ingest(plan: Plan, ledger: Ledger, folder: str, last: Commit | None, read: R
         commands=commands,
         overdue=overdue,
         out_of_scope=sum(row.records for row in counts if not row.scoped),
+        ancient=sum(row.ancient for row in counts),
     )
 
 
@@ -76,6 +78,7 @@ def _counts(extract: DataFrame, plan: Plan) -> list[Row]:
         sf.count_if(sf.col("id_hash").isNotNull()).alias("named"),
         sf.count_if(tables.is_overdue()).alias("overdue"),
         sf.count_if(tables.is_put_off()).alias("put_off"),
+        sf.count_if(tables.is_ancient()).alias("ancient"),
         sf.min(sf.col("append_ms") - sf.col("sent_ms")).alias("least_ms"),
     )
     return grouped.collect()

@@ -47,6 +47,7 @@ def execute_plan(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, pr
         clocks=intake.clocks,
         named=intake.named,
         out_of_scope=intake.out_of_scope,
+        ancient=intake.ancient,
         beyond_retention=grading.beyond_retention,
         restated_minutes=grading.restated_minutes,
         counted=counted_from(plan, before),

@@ -312,6 +312,11 @@ def _notes(commit: Commit, window: MinuteRange, first_minute: int) -> list[str]:
     notes += [f"{_offsets(each)} may be judged wrongly: {each.reason}." for each in plan.doubtful]
     if commit.out_of_scope:
         notes.append(f"{commit.out_of_scope:,} arrivals are of records from before the audit began; they do not count.")
+    if commit.ancient:
+        notes.append(
+            f"{commit.ancient:,} source records were due in 1973 or before, which mostly is a time in seconds that is"
+            " read as milliseconds. They leave at once, and are judged from when they were appended."
+        )
     if commit.beyond_retention:
         length = Duration.of_ms(plan.rules.retention_ms)
         notes.append(
@@ -344,6 +349,7 @@ def _reading(commit: Commit) -> Reading:
         topics=commit.read,
         clocks=commit.clocks,
         out_of_scope=commit.out_of_scope,
+        ancient=commit.ancient,
         beyond_retention=commit.beyond_retention,
         restated_minutes=commit.restated_minutes,
     )

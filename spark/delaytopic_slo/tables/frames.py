@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from delaytopic_api.records import FIRST_MEANT_MS
 from delaytopic_slo.model.manifest import Range
 from delaytopic_slo.model.words import MINUTE_MS, Kind
 from delaytopic_slo.tables.schemas import COMMANDS, OVERDUE, RECORDS
@@ -48,6 +49,11 @@ def overdue(extract: DataFrame) -> DataFrame:
 def is_overdue() -> Column:
     """Return the condition that a row is a schedule that was due before it was appended."""
     return is_kind(Kind.SCHEDULE) & sf.col("at_offset").isNull() & (sf.col("due_ms") < sf.col("append_ms"))
+
+
+def is_ancient() -> Column:
+    """Return the condition that a row is a schedule that asks for a time that nobody can have meant."""
+    return is_kind(Kind.SCHEDULE) & (sf.col("due_ms") < FIRST_MEANT_MS)
 
 
 def deliveries(extract: DataFrame, all_overdue: DataFrame | None) -> DataFrame:

@@ -97,6 +97,17 @@ def test_what_is_put_off_answers_the_ask_that_it_stands_for_and_is_one_itself(sp
     ]
 
 
+def test_schedules_for_a_time_in_seconds_are_told_from_others_and_due_when_appended(spark: SparkSession) -> None:
+    meant_ms = 1_795_269_686_000
+    asked = [ask(0, meant_ms // 1_000, append_ms=meant_ms), ask(1, meant_ms, append_ms=meant_ms)]
+    extract = frame(spark, EXTRACT, *asked)
+
+    found = extract.select("offset", tables.is_ancient().alias("ancient")).collect()
+
+    assert {row.offset: row.ancient for row in found} == {0: True, 1: False}
+    assert {row.deadline_ms for row in tables.asks(extract).collect()} == {meant_ms}
+
+
 def test_outcomes_of_records_from_before_the_audit_are_out_of_scope(spark: SparkSession) -> None:
     records = frame(spark, RECORDS, ask(1, 500), arrival(1, 500, 510), arrival(2, 500, 510))
 

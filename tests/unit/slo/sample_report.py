@@ -133,6 +133,7 @@ def sample_report(
     counted_minute: int = 0,
     formerly: Sequence[GradedUntil] = (),
     planned: Mapping[str, Any] | None = None,
+    ancient: int = 0,
     now_ms: int = NOW_MS,
 ) -> Report:
     """The report of a day; thresholds count from `counted_minute` on, `formerly` the lateness was another one.
@@ -176,5 +177,7 @@ def sample_report(
     )
     counted = [CountedFrom(lateness_ms=each.lateness_ms, minute=counted_minute) for each in thresholds]
     plan = commit.plan.model_copy(update={"rules": rules, **(planned or {})})
-    commit = commit.model_copy(update={"plan": plan, "counted": counted, "formerly": list(formerly)})
+    commit = commit.model_copy(
+        update={"plan": plan, "counted": counted, "formerly": list(formerly), "ancient": ancient}
+    )
     return make_report(commit, MinuteRange(*window_of(commit, WINDOW_MINUTES * 60_000)), gathered, now_ms)

@@ -55,6 +55,7 @@ ON_THE_WIRE = {
     "misspeltTotal": 0,
     "misspeltHeader": None,
     "secondClock": None,
+    "ancientTotal": 0,
     "busyRate": None,
     "pending": 7,
     "overdue": 0,

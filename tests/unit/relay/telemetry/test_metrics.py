@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from tests.support.relay.statuses import AS_OF_MS, relay_status, shard
 
-from delaytopic_api.records import DeadLetterReason
+from delaytopic_api.records import FIRST_MEANT_MS, DeadLetterReason
 from delaytopic_api.relay import OpenTransaction, SecondClockStatus, ShardState
 from delaytopic_relay.errors import StateInDoubt
 from delaytopic_relay.telemetry.metrics import RECOVERY_CAUSES, MillisecondHistogram, RelayMetrics
@@ -237,3 +237,23 @@ def test_open_transactions_are_told_by_partition_with_their_age_and_what_they_ho
 
     assert samples(metrics, "delaytopic_open_transaction_seconds", "partition") == {"3": 90.5}
     assert samples(metrics, "delaytopic_held_back_records") == {None: 5}
+
+
+def test_a_due_time_that_nobody_meant_is_counted_and_has_no_lateness() -> None:
+    metrics = relay_metrics()
+
+    metrics.observe_delivered([AS_OF_MS - 3, AS_OF_MS // 1_000, 0, FIRST_MEANT_MS - 1], AS_OF_MS)
+
+    assert samples(metrics, "delaytopic_ancient_records_total") == {None: 3}
+    assert samples(metrics, "delaytopic_delivered_records_total") == {None: 4}
+    assert samples(metrics, "delaytopic_lateness_seconds_count") == {None: 1}
+    assert samples(metrics, "delaytopic_lateness_seconds_sum") == {None: 0.003}
+
+
+def test_the_first_due_time_that_may_be_meant_has_a_lateness() -> None:
+    metrics = relay_metrics()
+
+    metrics.observe_delivered([FIRST_MEANT_MS], FIRST_MEANT_MS + 2)
+
+    assert samples(metrics, "delaytopic_ancient_records_total") == {None: 0}
+    assert samples(metrics, "delaytopic_lateness_seconds_sum") == {None: 0.002}

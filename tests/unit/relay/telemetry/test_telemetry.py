@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from tests.support.outer_address import outer_address
 from tests.support.relay.route import Route, Servers
 
+from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.service import SystemClock
 from delaytopic_relay.telemetry.telemetry import Telemetry
 
@@ -59,3 +60,33 @@ def test_misspelt_headers_are_counted_and_the_last_one_is_named(tmp_path: Path) 
     assert [line["reason"] for line in lines] == [
         "the header 'Deliver-At' is no control header; did its producer mean deliver-at?"
     ]
+
+
+def test_times_in_another_unit_are_counted_and_the_log_says_what_was_meant(tmp_path: Path) -> None:
+    route = Route(Servers("127.0.0.1:1", "redis://127.0.0.1:1/0"), tmp_path, "route", {})
+    telemetry = Telemetry(route.config(), "relay-0", SystemClock())
+
+    with capture_logs() as lines:
+        for due_ms in (1_795_269_686, 1_795_269_687):
+            telemetry.sent([Schedule(due_ms, 0, b"k", b"v", None)], [], [], 1_795_269_700_000)
+            telemetry.committed(1)
+
+    assert telemetry.status().ancient_total == 2
+    assert [(line["event"], line["reason"]) for line in lines] == [
+        (
+            "delivered at once: its time is in another unit",
+            "1795269686 as epoch milliseconds is a time in 1973 or before; if it is in seconds, write 1795269686000 "
+            "for it",
+        )
+    ]
+
+
+def test_a_record_without_any_time_is_nobodys_slip(tmp_path: Path) -> None:
+    route = Route(Servers("127.0.0.1:1", "redis://127.0.0.1:1/0"), tmp_path, "route", {})
+    telemetry = Telemetry(route.config(), "relay-0", SystemClock())
+
+    with capture_logs() as lines:
+        telemetry.sent([Schedule(0, 0, b"k", b"v", None)], [], [], 1_795_269_700_000)
+        telemetry.committed(1)
+
+    assert (telemetry.status().ancient_total, lines) == (1, [])

@@ -141,3 +141,17 @@ def test_percentiles_are_of_the_nearest_rank() -> None:
     assert percentile_ms(counts, 0.99) == bucket_value_ms(200)
     assert percentile_ms(counts, 0.999) == bucket_value_ms(300)
     assert percentile_ms([], 0.5) is None
+
+
+def test_a_note_tells_how_many_records_were_due_when_nobody_can_have_meant() -> None:
+    report = sample_report(ancient=1_234)
+
+    told = [note for note in report.notes if "1973" in note]
+    assert report.reading is not None
+    assert (report.reading.ancient, told) == (
+        1_234,
+        [
+            "1,234 source records were due in 1973 or before, which mostly is a time in seconds that is read as"
+            " milliseconds. They leave at once, and are judged from when they were appended."
+        ],
+    )
