@@ -1,7 +1,7 @@
 /* An entry of a segment, and the Python object that holds one.
  *
- * An entry is the array of the fields of `core.commands.Schedule`, in their order. Packed is what has none of the last
- * five (id, target, expiry, timestamp, rank), at most one control header, and names of headers in ASCII.
+ * An entry is the array of the fields of `core.commands.Schedule`, in their order. Packed is what has no id, target,
+ * expiry or rank, at most one control header, no timestamp below zero, and names of headers in ASCII.
  */
 #ifndef DELAYTOPIC_ENTRY_H
 #define DELAYTOPIC_ENTRY_H
@@ -11,18 +11,19 @@
 
 #include "msgpack.h"
 
-enum { FIELDS = 11, LAST_FIELDS = 5, MOST_HEADERS = 256, NO_CONTROL = -1 };
+enum { FIELDS = 11, MOST_HEADERS = 256, NO_CONTROL = -1, NO_TIMESTAMP = -1 };
+enum { EMPTY_FIELDS = 3 /* id, target and expiry, in front of the timestamp; behind it is the rank */ };
 
-/* `Packed` in Python. `data` is the entry; due time and offset are repeated, as they are asked for more than once. */
+/* `Packed` in Python. `data` is the entry; numbers are repeated, as they are asked for more than once. */
 typedef struct {
     PyObject_VAR_HEAD
-    int64_t due_ms, offset;
+    int64_t due_ms, offset, timestamp_ms;
     int32_t control;
     uint8_t data[];
 } Packed;
 
 typedef struct {
-    int64_t due_ms, offset, control, headers;
+    int64_t due_ms, offset, control, headers, timestamp_ms;
     Run key, value;
     Reader at_headers;
 } Entry;
@@ -44,6 +45,20 @@ static inline int is_plain_name(Run name) {
     return 1;
 }
 
+static inline int get_nils(Reader *r, int count) {
+    uint8_t byte;
+    while (count--)
+        if (!get_byte(r, &byte) || byte != NIL) return 0;
+    return 1;
+}
+
+/* A timestamp, or NO_TIMESTAMP for nil. */
+static inline int get_timestamp(Reader *r, int64_t *timestamp_ms) {
+    *timestamp_ms = NO_TIMESTAMP;
+    if (r->at != r->end && *r->at == NIL) return get_nils(r, 1);
+    return get_int(r, timestamp_ms) && *timestamp_ms >= 0;
+}
+
 /* Read an entry, and leave the reader behind it; 0 if none stands there that can stay packed. */
 static inline int get_entry(Reader *r, Entry *e) {
     uint8_t byte;
@@ -58,9 +73,7 @@ static inline int get_entry(Reader *r, Entry *e) {
     }
     if (!get_int(r, &e->control) || e->control < NO_CONTROL) return 0;
     if (e->control != NO_CONTROL && e->control >= e->headers) return 0;
-    for (int i = 0; i < LAST_FIELDS; i++)
-        if (!get_byte(r, &byte) || byte != NIL) return 0;
-    return 1;
+    return get_nils(r, EMPTY_FIELDS) && get_timestamp(r, &e->timestamp_ms) && get_nils(r, 1);
 }
 
 /* What was written here, or looked at before it became a `Packed`, is an entry. */

@@ -12,11 +12,12 @@ static PyObject *name_headers, *name_timestamp, *name_offset, *name_key, *name_v
 
 /* -- the type */
 
-static Packed *new_packed(int64_t due_ms, int64_t offset, int64_t control, size_t size) {
+static Packed *new_packed(int64_t due_ms, int64_t offset, int64_t timestamp_ms, int64_t control, size_t size) {
     Packed *packed = PyObject_NewVar(Packed, &PackedType, (Py_ssize_t)size);
     if (packed == NULL) return NULL;
     packed->due_ms = due_ms;
     packed->offset = offset;
+    packed->timestamp_ms = timestamp_ms;
     packed->control = (int32_t)control;
     return packed;
 }
@@ -45,6 +46,12 @@ static PyObject *packed_headers(PyObject *self, void *Py_UNUSED(closure)) {
         else PyList_SET_ITEM(list, i, pair);
     }
     return list;
+}
+
+static PyObject *packed_timestamp(PyObject *self, void *Py_UNUSED(closure)) {
+    int64_t timestamp_ms = ((Packed *)self)->timestamp_ms;
+    if (timestamp_ms == NO_TIMESTAMP) Py_RETURN_NONE;
+    return PyLong_FromLongLong(timestamp_ms);
 }
 
 static const char *const fields[FIELDS] = {"due_ms", "offset", "key",        "value",        "headers", "control",
@@ -90,6 +97,7 @@ static PyGetSetDef packed_getters[] = {
     {"key", packed_key, NULL, "The record's key.", NULL},
     {"value", packed_value, NULL, "The record's value.", NULL},
     {"headers", packed_headers, NULL, "All headers in their order, in a list of the caller's own.", NULL},
+    {"timestamp_ms", packed_timestamp, NULL, "The record's own timestamp, or None.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -104,7 +112,7 @@ static PyMemberDef packed_members[] = {
 PyTypeObject PackedType = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "delaytopic_relay._packed.Packed",
-    .tp_doc = "A schedule in the bytes of a segment's entry; `id`, `target` and the fields after them are None.",
+    .tp_doc = "A schedule in the bytes of a segment's entry; `id`, `target`, `expires_ms` and `rank` are None.",
     .tp_basicsize = offsetof(Packed, data),
     .tp_itemsize = 1,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -153,7 +161,7 @@ static PyObject *unpack_entries(Reader *r, Py_ssize_t count) {
             Py_DECREF(list);
             Py_RETURN_NONE;
         }
-        Packed *packed = new_packed(e.due_ms, e.offset, e.control, (size_t)(r->at - start));
+        Packed *packed = new_packed(e.due_ms, e.offset, e.timestamp_ms, e.control, (size_t)(r->at - start));
         if (packed == NULL) {
             Py_CLEAR(list);
             break;
@@ -397,12 +405,13 @@ static long long stated_due_ms(PyObject *pair, long long timestamp_ms) {
     return is_named(name_of(pair), "deliver-after") ? number + timestamp_ms : -1;
 }
 
-static PyObject *write_entry(const Parts *parts, int64_t due_ms, int64_t offset, Py_ssize_t control, size_t size) {
+static PyObject *write_entry(const Parts *parts, int64_t due_ms, int64_t offset, int64_t timestamp_ms, Py_ssize_t control,
+                             size_t size) {
     Py_ssize_t count = parts->headers == Py_None ? -1 : PyList_GET_SIZE(parts->headers);
-    size += 1 + int_size(due_ms) + int_size(offset) + int_size(control) + LAST_FIELDS;
+    size += 1 + int_size(due_ms) + int_size(offset) + int_size(control) + EMPTY_FIELDS + int_size(timestamp_ms) + 1;
     size += bytes_or_none_size(parts->key) + bytes_or_none_size(parts->value);
     size += count < 0 ? 1 : array_size((size_t)count);
-    Packed *packed = new_packed(due_ms, offset, control, size);
+    Packed *packed = new_packed(due_ms, offset, timestamp_ms, control, size);
     if (packed == NULL) return NULL;
     uint8_t *p = put_array(packed->data, FIELDS);
     p = put_int(put_int(p, due_ms), offset);
@@ -415,7 +424,8 @@ static PyObject *write_entry(const Parts *parts, int64_t due_ms, int64_t offset,
         p = put_bytes_or_none(p, PyTuple_GET_ITEM(pair, 1));
     }
     p = put_int(p, control);
-    memset(p, NIL, LAST_FIELDS);
+    for (int i = 0; i < EMPTY_FIELDS; i++) p = put_nil(p);
+    put_nil(put_int(p, timestamp_ms));
     return (PyObject *)packed;
 }
 
@@ -427,13 +437,17 @@ static int is_number(PyObject *object, long long *n) {
     return !overflow;
 }
 
-/* The due time by the headers and the timestamp; -1 if Python has to tell. */
-static long long due_ms_of(const Parts *parts, Py_ssize_t control, const Rules *rules) {
+/* The timestamp, if it is within its bounds; -1 if Python has to tell. */
+static long long timestamp_ms_of(const Parts *parts, const Rules *rules) {
     long long kind, timestamp_ms;
     if (!PyTuple_CheckExact(parts->timestamp) || PyTuple_GET_SIZE(parts->timestamp) != 2) return -1;
     if (!is_number(PyTuple_GET_ITEM(parts->timestamp, 0), &kind) || kind == 0) return -1;
     if (!is_number(PyTuple_GET_ITEM(parts->timestamp, 1), &timestamp_ms)) return -1;
-    if (timestamp_ms < 0 || timestamp_ms > rules->last_timestamp_ms) return -1;
+    return timestamp_ms > rules->last_timestamp_ms ? -1 : timestamp_ms;
+}
+
+/* The due time by the headers and the timestamp; -1 if Python has to tell. */
+static long long due_ms_of(const Parts *parts, long long timestamp_ms, Py_ssize_t control, const Rules *rules) {
     if (control == NO_CONTROL) return timestamp_ms + rules->implied_delay_ms;
     long long due_ms = stated_due_ms(PyList_GET_ITEM(parts->headers, control), timestamp_ms);
     return due_ms - timestamp_ms > rules->max_delay_ms ? -1 : due_ms;
@@ -456,10 +470,12 @@ static PyObject *schedule_of(PyObject *message, Parts *parts, const Rules *rules
     size_t size = 0;
     int resembling;
     if (count > MOST_HEADERS || !look_at_headers(parts->headers, count, &control, &size, &resembling)) return NULL;
-    long long due_ms = due_ms_of(parts, control, rules), offset;
+    long long timestamp_ms = timestamp_ms_of(parts, rules), offset;
+    if (timestamp_ms < 0) return NULL;
+    long long due_ms = due_ms_of(parts, timestamp_ms, control, rules);
     if (due_ms < 0 || !is_number(parts->offset, &offset)) return NULL;
     if (!is_bytes_or_none(parts->key) || !is_bytes_or_none(parts->value)) return NULL;
-    PyObject *packed = write_entry(parts, due_ms, offset, control, size);
+    PyObject *packed = write_entry(parts, due_ms, offset, timestamp_ms, control, size);
     if (packed != NULL && resembling && control == NO_CONTROL && rules->note != Py_None) {
         PyObject *noted = PyObject_CallOneArg(rules->note, parts->headers);
         if (noted == NULL) Py_CLEAR(packed);
@@ -530,8 +546,9 @@ static PyModuleDef module = {
 };
 
 static int prepare_names(void) {
-    for (int i = FIELDS - LAST_FIELDS; i < FIELDS; i++)
-        if (PyDict_SetItemString(PackedType.tp_dict, fields[i], Py_None) < 0) return -1;
+    static const char *const absent[] = {"id", "target", "expires_ms", "rank"};
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        if (PyDict_SetItemString(PackedType.tp_dict, absent[i], Py_None) < 0) return -1;
     PyType_Modified(&PackedType);
     return (name_headers = PyUnicode_InternFromString("headers")) && (name_key = PyUnicode_InternFromString("key")) &&
                    (name_timestamp = PyUnicode_InternFromString("timestamp")) &&

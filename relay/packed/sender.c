@@ -178,6 +178,10 @@ static size_t write_receipt(char *p, const Receipt *receipt, const Packed *packe
     memcpy(p + length, receipt->between, (size_t)receipt->between_size);
     length += (size_t)receipt->between_size;
     length += write_number(p + length, packed->offset);
+    if (packed->timestamp_ms != NO_TIMESTAMP) {
+        p[length++] = '@';
+        length += write_number(p + length, packed->timestamp_ms);
+    }
     memcpy(p + length, receipt->after, (size_t)receipt->after_size);
     return length + (size_t)receipt->after_size;
 }
@@ -228,7 +232,7 @@ static PyObject *sender_produce(PyObject *self, PyObject *arguments) {
         return NULL;
     rd_kafka_t *producer = ((Sender *)self)->link->producer;
     if (producer == NULL || place < 0 || !all_packed(schedules) ||
-        receipt.between_size + receipt.after_size > LARGEST_RECEIPT - 2 * MOST_NUMBER_BYTES) {
+        receipt.between_size + receipt.after_size > LARGEST_RECEIPT - 3 * MOST_NUMBER_BYTES - 1) {
         PyErr_SetString(PyExc_ValueError, "the producer is gone, a receipt is too long, or a schedule is not packed");
         return NULL;
     }
@@ -266,7 +270,7 @@ static PyMethodDef sender_methods[] = {
     {"produce", sender_produce, METH_VARARGS,
      "Produce packed schedules from a place on: produce(topic, partition, schedules, place, receipt, between, after). "
      "Returns the place of the first that the client did not take, or the number of schedules. A receipt is the due time, "
-     "`between`, the offset, and `after`."},
+     "`between`, the offset, `@` and the timestamp if there is one, and `after`."},
     {"failures", sender_failures, METH_NOARGS,
      "Take the failures since the last call, but of what was purged: pairs of the client's error code and the topic."},
     {NULL, NULL, 0, NULL},

@@ -76,6 +76,7 @@ def json_line(arrival: Arrival) -> str:
         {
             "partition": arrival.partition,
             "offset": arrival.offset,
+            "timestampMs": receipt.timestamp_ms if receipt else None,
             "dueMs": receipt.due_ms if receipt else None,
             "sentMs": receipt.sent_ms if receipt else None,
             "arrivedMs": arrival.arrived_ms,

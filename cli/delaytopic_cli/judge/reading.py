@@ -72,7 +72,8 @@ def read_delivered(record: RawRecord) -> DeliveredRecord:
     """Read a target record and its receipt. One without a readable receipt claims to come from itself: unknown."""
     receipts = [value for name, value in record.headers if name == _RECEIPT and value]
     try:
-        due, partition, offset, sent, topic = receipts[-1].decode("ascii").split(":", 4)
+        due, partition, place, sent, topic = receipts[-1].decode("ascii").split(":", 4)
+        offset = place.partition("@")[0]
         source, due_ms, sent_ms = Coordinates(topic, int(partition), int(offset)), int(due), int(sent)
     except (IndexError, ValueError):
         source, due_ms, sent_ms = record.at, record.timestamp_ms, record.timestamp_ms

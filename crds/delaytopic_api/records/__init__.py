@@ -27,7 +27,7 @@ from delaytopic_api.records.headers import (
     resembled_header,
 )
 from delaytopic_api.records.instants import FIRST_MEANT_MS, LAST_INSTANT_MS, is_ancient, objection_to_instant
-from delaytopic_api.records.receipt import Receipt, receipt_form, receipt_parts
+from delaytopic_api.records.receipt import Receipt, ReceiptForm, receipt_parts
 
 __all__ = [
     "ACTION_CANCEL",
@@ -55,11 +55,11 @@ __all__ = [
     "DeadLetterReason",
     "Headers",
     "Receipt",
+    "ReceiptForm",
     "dead_letter_headers",
     "is_ancient",
     "objection_to_instant",
     "parse_dead_letter",
-    "receipt_form",
     "receipt_parts",
     "resembled_header",
 ]

@@ -65,8 +65,8 @@ class Schedule(msgspec.Struct, array_like=True, gc=False):
 
     `control` is the place of the native dialect's only control header in `headers`, or NO_CONTROL_HEADER, or
     SEVERAL_CONTROL_HEADERS: then the sender looks for them by name. Below those it names another dialect, which writes
-    the record anew when it leaves. `timestamp_ms` is the record's own, for dialects that pass it on. The fields, in
-    this order, are the wire format of a segment's entry.
+    the record anew when it leaves. `timestamp_ms` is the record's own, for its receipt; None without one between 1970
+    and the year 9999. The fields, in this order, are the wire format of a segment's entry.
 
     `rank` is the source offset that it counts as among the commands of its id, where that is not its own: a relay has
     written it again for one that was put off.

@@ -63,7 +63,8 @@ def plain(schedule: Schedule) -> Schedule:
     """Return the same schedule with all its fields as objects."""
     if type(schedule) is not Packed:
         return schedule
-    return Schedule(schedule.due_ms, schedule.offset, schedule.key, schedule.value, schedule.headers, schedule.control)
+    parts = schedule.due_ms, schedule.offset, schedule.key, schedule.value, schedule.headers, schedule.control
+    return Schedule(*parts, timestamp_ms=schedule.timestamp_ms)
 
 
 def encode_entries(schedules: Sequence[Schedule]) -> bytes:

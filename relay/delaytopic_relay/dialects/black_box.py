@@ -78,7 +78,18 @@ class BlackBoxDialect(ReadingDialect):
             raise RecordError(DeadLetterReason.MALFORMED_VALUE, detail)
         due_ms = due_within(self._policy, timestamp_ms, timestamp_ms + _milliseconds(envelope.countdown))
         target = self._target.other(envelope.topic.encode(), DeadLetterReason.MALFORMED_VALUE)
-        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, target=target)
+        return Schedule(
+            due_ms,
+            record.offset,
+            record.key,
+            record.value,
+            record.headers,
+            self.read_by,
+            None,
+            target,
+            None,
+            record.timestamp_ms,
+        )
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The message, to the topic that the envelope names."""

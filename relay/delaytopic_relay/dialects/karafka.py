@@ -81,7 +81,18 @@ class KarafkaDialect(ReadingDialect):
         target = self._target.other(values.get(TOPIC))
         if PARTITION in values:
             _partition(values)
-        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
+        return Schedule(
+            due_ms,
+            record.offset,
+            record.key,
+            record.value,
+            record.headers,
+            self.read_by,
+            identity,
+            target,
+            None,
+            record.timestamp_ms,
+        )
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record with its source's place, under the key that it asks for, and the tombstone of its schedule."""

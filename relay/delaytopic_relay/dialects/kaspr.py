@@ -85,7 +85,18 @@ class KasprDialect(ReadingDialect):
         if timestamp_ms is None or due_ms - timestamp_ms > self._max_delay_ms:
             due_ms = due_at(self._policy, record, due_ms)
         target = None if deliver_to == self._target.own else self._target.other(deliver_to)
-        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
+        return Schedule(
+            due_ms,
+            record.offset,
+            record.key,
+            record.value,
+            record.headers,
+            self.read_by,
+            identity,
+            target,
+            None,
+            timestamp_ms,
+        )
 
     def write(self, schedule: Schedule, departure: Departure) -> Headers:
         """The headers without the scheduler's own."""

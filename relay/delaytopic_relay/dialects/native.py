@@ -136,7 +136,10 @@ class NativeDialect:
             known_ms = timestamp_ms if kind != _TIMESTAMP_NOT_AVAILABLE and is_instant(timestamp_ms) else None
             record = Record(offset, message.key(), message.value(), headers, known_ms, message)
             return read_carefully(self._policy, record, control)
-        return Schedule(due_ms, offset, message.key(), message.value(), headers, control)
+        # By place: by name the last takes a sixth of the time longer.
+        return Schedule(
+            due_ms, offset, message.key(), message.value(), headers, control, None, None, None, timestamp_ms
+        )
 
     def read_all(self, messages: Sequence[SourceMessage]) -> list[Command]:
         """Read records in their order; plain ones stay packed where the extension is there."""
@@ -197,6 +200,7 @@ def _command(policy: NativePolicy, record: Record, control: int) -> Command:
         identity,
         allowed_topic(policy, f"header {DELIVER_TO}", controls[DELIVER_TO]) if DELIVER_TO in controls else None,
         _expires_ms(controls, due_ms),
+        record.timestamp_ms,
     )
 
 

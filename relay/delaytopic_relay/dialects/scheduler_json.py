@@ -75,7 +75,18 @@ class SchedulerJsonDialect(ReadingDialect):
             raise RecordError(DeadLetterReason.TOO_MANY_HEADERS, detail)
         due_ms = due_at(self._policy, record, max(0, wished.time))
         target = self._target.other(wished.topic.encode("utf-8", "replace"), DeadLetterReason.MALFORMED_VALUE)
-        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, self.read_by, identity, target)
+        return Schedule(
+            due_ms,
+            record.offset,
+            record.key,
+            record.value,
+            record.headers,
+            self.read_by,
+            identity,
+            target,
+            None,
+            record.timestamp_ms,
+        )
 
     def write(self, schedule: Schedule, departure: Departure) -> Written:
         """The record that the value describes, and the tombstone of its schedule."""

@@ -63,7 +63,9 @@ class TimebridgeDialect(ReadingDialect):
         target = None if where == self._target.own else self._target.other(where)
         trailing = controls == _BOTH and name in _CONTROLS and headers[-_BOTH][0] in _CONTROLS
         control = _TRAILING if trailing else self.read_by
-        return Schedule(due_ms, record.offset, record.key, record.value, record.headers, control, None, target)
+        return Schedule(
+            due_ms, record.offset, record.key, record.value, record.headers, control, None, target, None, timestamp_ms
+        )
 
     def write(self, schedule: Schedule, departure: Departure) -> Headers:
         """The headers without these two."""

@@ -158,7 +158,7 @@ def _target_decoder(topic: str, source: str) -> Decode:
         receipt = _receipt_of(message)
         if receipt is None or receipt.topic != source:
             return _foreign(message, topic, append_ms, by_broker)
-        due_ms, partition, offset, sent_ms, _ = receipt
+        due_ms, partition, offset, sent_ms = receipt[:4]
         place = (topic, message.partition(), message.offset(), None)
         return (delivered, partition, offset, due_ms, append_ms, by_broker, sent_ms, None, *place)
 

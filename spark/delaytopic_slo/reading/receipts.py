@@ -19,7 +19,7 @@ UNREADABLE: Final = "\ufffd"
 LOG_APPEND_TIME: Final = 1
 """Of the connector's kinds of timestamp the one that a broker gives."""
 # As `Receipt.parse` reads it.
-_FORM: Final = r"\A-?[0-9]{1,19}:[0-9]{1,10}:[0-9]{1,19}:[0-9]{1,19}:[a-zA-Z0-9._-]{1,249}\z"
+_FORM: Final = r"\A-?[0-9]{1,19}:[0-9]{1,10}:[0-9]{1,19}(@[0-9]{1,19})?:[0-9]{1,19}:[a-zA-Z0-9._-]{1,249}\z"
 
 
 def deliveries(records: DataFrame, source: str) -> DataFrame:
@@ -47,7 +47,8 @@ def _receipt(source: str) -> Column:
     """Return the last receipt, that of the relay that wrote the record; null without one of this source."""
     named = sf.filter("headers", lambda header: sf.substring_index(header["key"], "\0", 1) == RECEIPT)
     text = sf.try_element_at(named, sf.lit(-1))["value"].cast("string")
-    word = sf.split(text, ":")
+    # The record's own timestamp stands behind its offset.
+    word = sf.split(sf.regexp_replace(text, "@[0-9]*", ""), ":")
     numbers = {"due_ms": (0, "long"), "partition": (1, "int"), "offset": (2, "long"), "sent_ms": (3, "long")}
     parsed = {name: word.getItem(place).try_cast(kind) for name, (place, kind) in numbers.items()}
     unreadable = sf.exists("headers", lambda header: sf.contains(header["key"], sf.lit(UNREADABLE)))

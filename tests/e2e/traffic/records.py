@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 _VALUE = re.compile(rb"([A-Za-z0-9.-]+) ([0-9]+) ([0-9]+|cancel)")
-_RECEIPT = re.compile(rb"([0-9]+):([0-9]+):([0-9]+):([0-9]+):(.+)")
+_RECEIPT = re.compile(rb"([0-9]+):([0-9]+):([0-9]+)(?:@[0-9]+)?:([0-9]+):(.+)")
 
 Headers = list[tuple[str, bytes]]
 

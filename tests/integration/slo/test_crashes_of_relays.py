@@ -14,6 +14,7 @@ from tests.support.relay.process import wait_for
 from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
 from tests.support.slo.delay_topics import AuditedTopic, Headers
 
+from delaytopic_api.records import Receipt
 from delaytopic_cli.judge.reading import RawRecord
 from delaytopic_slo.model.report import FindingList, Report, Verdict
 
@@ -71,8 +72,8 @@ def listed(report: Report) -> dict[str, list[tuple[int, int]]]:
 
 
 def source_of(record: RawRecord) -> tuple[int, int]:
-    _, partition, offset, _ = (dict(record.headers)["delay-receipt"] or b"").split(b":", 3)
-    return int(partition), int(offset)
+    receipt = Receipt.parse(dict(record.headers)["delay-receipt"])
+    return receipt.partition, receipt.offset
 
 
 @pytest.mark.takes_long("a relay is killed under load and recovers, and then Spark audits it")

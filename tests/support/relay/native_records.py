@@ -10,6 +10,7 @@ from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import Reject, Schedule, SourceMessage
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import TopicGlobs
+from delaytopic_relay.dialects.times import is_instant
 
 Header = tuple[str, bytes | None]
 Timestamp = tuple[int, int]
@@ -62,7 +63,10 @@ def record(
 
 def schedule(message: SourceMessage, due_ms: int, **rest: Any) -> Schedule:
     """The schedule of that record."""
-    return Schedule(due_ms, OFFSET, KEY, VALUE, message.headers(), **rest)
+    kind, timestamp_ms = message.timestamp()
+    known = kind != TIMESTAMP_NOT_AVAILABLE and is_instant(timestamp_ms)
+    own_ms = timestamp_ms if known else None
+    return Schedule(due_ms, OFFSET, KEY, VALUE, message.headers(), timestamp_ms=own_ms, **rest)
 
 
 def reject(message: SourceMessage, reason: DeadLetterReason, detail: str) -> Reject:

@@ -210,6 +210,14 @@ def test_p6_key_value_and_headers_arrive_byte_for_byte_with_one_receipt_behind_t
         assert after.headers[-1][0] == "delay-receipt"
 
 
+def test_the_receipt_has_the_timestamp_that_the_record_had_in_the_source(run: Run) -> None:
+    before = {record.at: record.timestamp_ms for record in run.source}
+    receipts = [Receipt.parse(record.headers[-1][1]) for record in run.target]
+
+    told = {Coordinates(each.topic, each.partition, each.offset): each.timestamp_ms for each in receipts}
+    assert told == {place: before[place] for place in told}
+
+
 def record_of(record: RawRecord) -> tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]:
     """Key, value and headers without the last one."""
     return record.key, record.value, record.headers[:-1]

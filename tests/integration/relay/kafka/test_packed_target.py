@@ -15,7 +15,7 @@ from tests.support.relay.extension import packed_of, switched_on
 from tests.support.relay.process import wait_for
 from tests.support.relay.route import read_topic
 
-from delaytopic_api.records import Headers, receipt_parts
+from delaytopic_api.records import Headers, Receipt, receipt_parts
 from delaytopic_cli.embedded.topics import TopicPlan, create_topics
 from delaytopic_cli.judge.reading import RawRecord
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Schedule
@@ -99,11 +99,12 @@ def offsets(kafka: KafkaAddress, topic: str, records: int = 0) -> list[int]:
 
 
 def offset_of(record: RawRecord) -> int:
-    return int((record.headers[-1][1] or b"").split(b":")[2])
+    return Receipt.parse(record.headers[-1][1]).offset
 
 
 # -- what arrives
 
+TIMESTAMPS_MS = (None, 0, 1_795_269_600_000, 2**63 - 1)
 CONTENTS = (None, b"", b"\x00\xff", b"x" * 70_000)
 HEADERS: list[tuple[Headers | None, int]] = [
     (None, NO_CONTROL_HEADER),
@@ -116,8 +117,11 @@ HEADERS: list[tuple[Headers | None, int]] = [
 
 
 def every_kind() -> list[Schedule]:
-    kinds = product(CONTENTS, CONTENTS, HEADERS)
-    return [Schedule(5, offset, key, value, *headers) for offset, (key, value, headers) in enumerate(kinds)]
+    kinds = enumerate(product(CONTENTS, CONTENTS, HEADERS))
+    return [
+        Schedule(5, offset, key, value, *headers, timestamp_ms=TIMESTAMPS_MS[offset % len(TIMESTAMPS_MS)])
+        for offset, (key, value, headers) in kinds
+    ]
 
 
 def arrived(kafka: KafkaAddress, topic: str, *, placed: bool) -> list[tuple[Any, ...]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from delaytopic_api import Receipt
 from delaytopic_cli.client.watching import Arrival, json_line, preview, receipt_of, table_head, table_line
 
-RECEIPT = Receipt(1_795_262_400_000, 3, 17, 1_795_262_400_007, "shop.delayed")
+RECEIPT = Receipt(1_795_262_400_000, 3, 17, 1_795_262_400_007, "shop.delayed", 1_795_262_300_000)
 ARRIVAL = Arrival(1, 42, 1_795_262_400_050, b"customer-1", b"tea is ready", RECEIPT)
 
 
@@ -45,6 +45,7 @@ def test_a_json_line_has_everything() -> None:
     assert json.loads(json_line(ARRIVAL)) == {
         "partition": 1,
         "offset": 42,
+        "timestampMs": 1_795_262_300_000,
         "dueMs": 1_795_262_400_000,
         "sentMs": 1_795_262_400_007,
         "arrivedMs": 1_795_262_400_050,

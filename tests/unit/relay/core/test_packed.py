@@ -314,7 +314,7 @@ def test_headers_that_change_while_a_message_is_asked_for_its_parts_are_read_as_
 
     [command] = read_packed(POLICY, [scripted(key=grow, headers=headers)])
 
-    assert command == Schedule(TIMESTAMP_MS, OFFSET, b"k", VALUE, headers)
+    assert command == Schedule(TIMESTAMP_MS, OFFSET, b"k", VALUE, headers, timestamp_ms=TIMESTAMP_MS)
 
 
 def test_messages_that_vanish_from_their_list_while_it_is_read_are_read_all_the_same() -> None:
@@ -419,7 +419,8 @@ PLAIN_HEADERS: st.SearchStrategy[Headers | None] = st.none() | st.lists(st.tuple
 def plain_schedules(draw: st.DrawFn) -> Schedule:
     headers = draw(PLAIN_HEADERS)
     control = draw(st.integers(-1, len(headers or ()) - 1))
-    return Schedule(draw(INT64), draw(INT64), draw(SHORT), draw(SHORT), headers, control)
+    timestamp_ms = draw(st.none() | st.integers(0, 2**63 - 1))
+    return Schedule(draw(INT64), draw(INT64), draw(SHORT), draw(SHORT), headers, control, timestamp_ms=timestamp_ms)
 
 
 ANY_SCHEDULES = st.builds(
@@ -432,6 +433,7 @@ ANY_SCHEDULES = st.builds(
     st.integers(-12, 4),
     st.none() | st.binary(max_size=5),
     st.none() | st.text(max_size=5),
+    st.none() | INT64,
     st.none() | INT64,
 )
 
@@ -459,9 +461,10 @@ def test_entries_are_unpacked_only_if_each_can_stay_packed(schedules: list[Sched
 
 def is_plain(schedule: Schedule) -> bool:
     headers = schedule.headers or []
-    beyond = (schedule.id, schedule.target, schedule.expires_ms, schedule.timestamp_ms, schedule.rank)
+    beyond = (schedule.id, schedule.target, schedule.expires_ms, schedule.rank)
     return (
-        beyond == (None,) * 5
+        beyond == (None,) * 4
+        and (schedule.timestamp_ms or 0) >= 0
         and -1 <= schedule.control < max(len(headers), 0)
         and all(name.isascii() and "\0" not in name for name, _ in headers)
     )
@@ -477,7 +480,8 @@ PLAIN = Schedule(5, 6, b"key", b"value", [("trace", b"1"), ("deliver-at", b"5")]
         {"id": b""},
         {"target": "other"},
         {"expires_ms": 0},
-        {"timestamp_ms": 5},
+        {"timestamp_ms": -1},
+        {"timestamp_ms": 2**63},
         {"rank": 5},
         {"control": -2},
         {"control": 2},

@@ -13,7 +13,7 @@ from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgo
 SOURCE, TARGET, DEAD_LETTER = "shop.reminders.delayed", "shop.reminders", "shop.reminders.dlq"
 SHARD = 3
 SENT_MS = TIMESTAMP_MS + 5_001
-RECEIPT_VALUE = b"1795269605000:3:41:1795269605001:shop.reminders.delayed"
+RECEIPT_VALUE = b"1795269605000:3:41@1795269600000:1795269605001:shop.reminders.delayed"
 
 NAMES = st.sampled_from(["trace", "dup", "delay-receipt", "dead-letter-reason", ""]) | st.text(max_size=8)
 USER_HEADERS: st.SearchStrategy[list[Header]] = st.lists(
@@ -53,7 +53,7 @@ def test_a_record_is_delivered_byte_for_byte_with_one_receipt_behind_its_own_hea
 
 @given(USER_HEADERS)
 def test_a_record_without_control_headers_is_delivered_with_a_receipt(user: list[Header]) -> None:
-    receipt = (RECEIPT, b"%d:3:41:%d:shop.reminders.delayed" % (TIMESTAMP_MS, SENT_MS))
+    receipt = (RECEIPT, b"%d:3:41@%d:%d:shop.reminders.delayed" % (TIMESTAMP_MS, TIMESTAMP_MS, SENT_MS))
 
     assert sent(record(*user)) == Outgoing(TARGET, VALUE, KEY, [*user, receipt])
 

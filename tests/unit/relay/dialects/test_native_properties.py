@@ -106,4 +106,5 @@ def test_the_detail_of_a_dead_letter_is_one_short_ascii_line(headers: list[Heade
 def test_records_without_headers_are_always_accepted(policy: NativePolicy) -> None:
     command = NativeDialect(policy).read(record())
 
-    assert command == Schedule(TIMESTAMP_MS + (policy.implied_delay_ms or 0), OFFSET, KEY, VALUE, None)
+    due_ms = TIMESTAMP_MS + (policy.implied_delay_ms or 0)
+    assert command == Schedule(due_ms, OFFSET, KEY, VALUE, None, timestamp_ms=TIMESTAMP_MS)
