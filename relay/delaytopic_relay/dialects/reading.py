@@ -283,6 +283,8 @@ def is_by_relay(record: Record) -> bool:
     place = value.split(b":") if value is not None else []
     if name == RECEIPT and len(place) == _PARTS_OF_A_RECEIPT:
         _, partition, offset, _, topic = place
+        # The record's timestamp stands behind it.
+        offset = offset.partition(b"@")[0]
     elif name == DEAD_LETTER_SOURCE and len(place) == _PARTS_OF_A_SOURCE:
         topic, partition, offset = place
     else:
