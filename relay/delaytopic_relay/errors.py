@@ -19,7 +19,8 @@ RelayError
 |   +-- ForeignRecord
 |   +-- ProgressError
 |   +-- UnknownRules       records wait that another version of the relay read by rules of its own
-+-- StandsStill            a partition's progress is not of the source as it is: a person has to say how it goes on
++-- StandsStill            a partition's progress is not of the source as it is, or a batch there cannot be read: it
+|                          takes a person
 +-- SourceReplaced         the source was made anew meanwhile: the relay begins anew, with the topic as it is
 +-- QueueImpossible        nobody's: a fixed delay needs a backlog for a while, and the relay opens one
 +-- BadRequest             the caller's of a page: the request says what is wrong with it, and nothing was done

@@ -22,15 +22,31 @@ ReadAll = Callable[[Sequence[SourceMessage]], list[Command]]
 """Turns records into commands, in their order."""
 
 
+class BadBatch(NamedTuple):
+    """A batch of the source that the client cannot read, by its offset, and what the client says of it."""
+
+    offset: int
+    reason: str
+
+
 class Batch(NamedTuple):
     """Commands of one shard in source order; `end` is set when the reader has reached the source's end there.
 
-    `epoch` is the leader epoch of the last record; -1 where that is not known.
+    `epoch` is the leader epoch of the last record; -1 where that is not known. `bad` is what follows the commands.
     """
 
     commands: list[Command]
     end: int | None = None
     epoch: int = -1
+    bad: BadBatch | None = None
+
+
+class TooLarge(NamedTuple):
+    """A batch of the source that takes more memory to unpack than `limit_bytes`: its offset, and the one behind it."""
+
+    offset: int
+    behind: int
+    limit_bytes: int
 
 
 class Place(NamedTuple):
@@ -217,6 +233,21 @@ class Target(Protocol):
 
     def close(self) -> None:
         """Give back connections."""
+        ...
+
+
+class Examiner(Protocol):
+    """A reader on trial: it finds the batch by which relays end, and does not end itself."""
+
+    def examine(self, partition: int, start: int, until: int) -> TooLarge | None:
+        """Read a partition from `start`, up to `until` and some seconds further; return what is too large there.
+
+        Raises `Unavailable` until that is known. A verdict holds as long as reading starts in front of the batch's end.
+        """
+        ...
+
+    def forget(self, partition: int) -> None:
+        """End reading a partition, and forget what was found there."""
         ...
 
 

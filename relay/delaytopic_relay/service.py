@@ -34,6 +34,7 @@ from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Origin, Takeover, is_of_group, transactional_id
 from delaytopic_relay.errors import ConfigurationError, QueueImpossible, SourceReplaced, Unavailable
 from delaytopic_relay.kafka import connection_settings
+from delaytopic_relay.kafka.examining import KafkaExaminer, Trial
 from delaytopic_relay.kafka.preflight import UNLIMITED_BYTES, Topics, check_topics
 from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
 from delaytopic_relay.kafka.source import KafkaSource
@@ -127,8 +128,8 @@ class Service:
         backlog = self._await(stop, partial(self._backlog, source, queue=queue))
         if backlog is None:
             return
-        with closing(backlog):
-            loop = self._await(stop, partial(self._loop, topics, source, backlog))
+        with closing(backlog), closing(self._examiner()) as examiner:
+            loop = self._await(stop, partial(self._loop, topics, source, backlog, examiner))
             if loop is not None:
                 self._work(loop, stop)
 
@@ -196,7 +197,13 @@ class Service:
             return KafkaTarget(settings, topic, owner if exactly_once else None)
         return SplitTarget(KafkaTarget(settings, topic, None), KafkaTarget(settings, topic, owner))
 
-    def _loop(self, topics: TopicReader, of: SourceTopic, backlog: Backlog) -> Loop:
+    def _examiner(self) -> KafkaExaminer:
+        """Half of the memory that schedules may take: records are copied from what was unpacked, beside these."""
+        config = self._config
+        limit_bytes = config.limits.memory.value // 2
+        return KafkaExaminer(Trial(self._connection, config.group_id, self._instance, config.source.topic, limit_bytes))
+
+    def _loop(self, topics: TopicReader, of: SourceTopic, backlog: Backlog, examiner: KafkaExaminer) -> Loop:
         config, clock, telemetry = self._config, self._clock, self._telemetry
         pace = Pace(config.precision.ms, config.guarantee is Guarantee.EXACTLY_ONCE)
         ask_ends = partial(topics.ask_ends, config.source.topic)
@@ -204,6 +211,7 @@ class Service:
         ask_topic = partial(topics.ask_topic, config.source.topic)
         source = KafkaSource(self._consumer_settings(), self._connection, of, ask_ends, ask_group, ask_topic)
         target = self._target(topics, backlog)
+        origin = Origin(of, config.group_id, self._accepted)
         facts = topics.read(config.source.topic)
         partitions = facts.partitions if facts is not None else 0
         backlog.begin(partitions)
@@ -212,6 +220,8 @@ class Service:
         declared = Declared(rules_of(config), config.schedule.declared_ms or 0)
         dialect_of = partial(dialect_by, target=config.target.topic, misspelt=telemetry.misspelt)
         reading = Reading(declared, dialect_of)
+        takeover = Takeover(source, target, backlog, telemetry, may_be_fenced, reading, origin, clock)
+        takeover.examiner = examiner
         return Loop(
             Parts(
                 source=source,
@@ -219,16 +229,7 @@ class Service:
                 reading=reading,
                 addressing=self._addressing(topics, packs=target.packs),
                 manager=backlog.manager,
-                takeover=Takeover(
-                    source,
-                    target,
-                    backlog,
-                    telemetry,
-                    may_be_fenced,
-                    reading,
-                    Origin(of, config.group_id, self._accepted),
-                    clock,
-                ),
+                takeover=takeover,
                 pace=pace,
                 memory_bytes=config.limits.memory.value,
                 clock=clock,

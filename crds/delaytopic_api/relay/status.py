@@ -66,6 +66,8 @@ class ShardReason(StrEnum):
     """The source ends, or was cut, below what was taken in."""
     OFFSETS_LOST = "OffsetsLost"
     """The backlog shows a former life of which no offset, or no metadata, is committed."""
+    BATCH_UNREADABLE = "BatchUnreadable"
+    """A batch of the source is damaged, or takes more memory to unpack than a relay has for it."""
     RETENTION_PASSED = "RetentionPassed"
     """The source's retention has deleted what was to be read; the partition goes on without it."""
 

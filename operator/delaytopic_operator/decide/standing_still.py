@@ -12,7 +12,7 @@ from delaytopic_operator.topics.ownership import ACCEPT_RECREATION, accepted_ids
 
 _ACCEPTABLE: Final = ("TopicChanged", "ClusterChanged", "LogTruncated")
 """Reasons of partitions that begin anew once somebody has accepted the topic as it is."""
-_OTHERS: Final = ("OffsetsLost",)
+_OTHERS: Final = ("OffsetsLost", "BatchUnreadable")
 _UNKNOWN: Final = "SourceChanged"
 """In the place of a word that relays of another version say."""
 _PASSED: Final = "RetentionPassed"

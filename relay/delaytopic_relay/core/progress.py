@@ -85,6 +85,8 @@ class Progress(NamedTuple):
     floor: int = 0
     identity: Identity = UNKNOWN
     ahead: Ahead | None = None
+    takeovers: int = 0
+    """By relays one after another since `position` was last moved, although there was something to read."""
 
     @property
     def done(self) -> Done:
@@ -101,13 +103,13 @@ def encode_metadata(progress: Progress) -> str:
     """The metadata text to commit beside `progress.offset`.
 
     `version;P;due_ms;offset;floor;ahead;identity;generations;terms;buckets;owner`, each but the numbers empty where
-    there is nothing to say.
+    there is nothing to say. P is followed by `+` and the number of takeovers if there were any.
     """
     due_ms, offset = progress.cursor
     identity = progress.identity
     fields = (
         VERSION,
-        str(progress.position),
+        f"{progress.position}+{progress.takeovers}" if progress.takeovers else str(progress.position),
         str(due_ms),
         str(offset),
         str(progress.floor),
@@ -136,9 +138,10 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
             f"the metadata {metadata[:80]!r} of committed offset {offset} is not of this version of the relay; "
             "run the version that wrote it, or reset the group's offset to start from there without it"
         )
-    *numbers, ahead, identity, generations, terms, buckets, owner = fields
+    taken, *numbers, ahead, identity, generations, terms, buckets, owner = fields
     try:
-        position, due_ms, cursor_offset, floor = map(number_of, numbers)
+        position, takeovers = _decode_position(taken)
+        due_ms, cursor_offset, floor = map(number_of, numbers)
         return Progress(
             offset,
             position,
@@ -150,11 +153,17 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
             floor,
             _decode_identity(identity),
             decode_ahead(ahead),
+            takeovers,
         )
     except ValueError as error:
         raise ProgressError(
             f"the metadata {metadata[:80]!r} of committed offset {offset} is damaged: {error}"
         ) from error
+
+
+def _decode_position(text: str) -> tuple[int, int]:
+    position, counted, takeovers = text.partition("+")
+    return number_of(position), number_of(takeovers, 1) if counted else 0
 
 
 def _decode_identity(text: str) -> Identity:

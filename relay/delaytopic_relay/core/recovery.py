@@ -13,6 +13,8 @@ from delaytopic_relay.errors import StandsStill
 
 LONGEST_ACCEPTANCE_MS = 86_400_000
 """Ahead of the clock: repeats that are accepted for longer would one day be accepted by mistake."""
+MOST_TAKEOVERS = 3
+"""By relays that end before they have moved the position: the last of them looks first at what is to be read."""
 
 
 class Bounds(NamedTuple):
@@ -234,6 +236,16 @@ def plan_recovery(
     missing = max(0, start - needed) if committed is not None else 0
     doubtful = max(0, start - wished) - missing if committed is not None else 0
     return Plan(was._replace(offset=start, position=taken, owner=owner, buckets=None), missing, doubtful)
+
+
+def count_takeovers(was: Progress | None, planned: Progress, end: int, *, again: bool) -> int:
+    """Return the number of takeovers since the position was last moved, this one included.
+
+    One is not counted where there is nothing to read up to `end`, nor `again`, by the relay that has the partition.
+    """
+    if was is None or was.position != planned.position or end <= planned.offset:
+        return 0
+    return was.takeovers + (0 if again else 1)
 
 
 def oldest_needed_ms(progress: Progress) -> int:

@@ -27,6 +27,7 @@ from delaytopic_relay.engine.pacing import LARGEST_FAR_BYTES, Pace, TickState, c
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover
 from delaytopic_relay.engine.sent import SentBatches
+from delaytopic_relay.engine.unreadable import Unreadable
 from delaytopic_relay.errors import (
     BucketLost,
     CommitUnknown,
@@ -126,6 +127,7 @@ class Loop:
         self._scouting: dict[int, int] = {}
         """The offsets up to which partitions are looked through, before they are read from where they stand."""
         self._scouted: set[int] = set()
+        self._unreadable = Unreadable()
         self._clock = parts.clock
         self._due = DueTime(parts.clock, parts.second_clock, suspended=parts.suspension.delivery)
         self._events = parts.events
@@ -190,6 +192,7 @@ class Loop:
         self._reading.forget(partitions)
         self._paused -= partitions
         self._scouted -= partitions
+        self._unreadable.forget(partitions)
         self._takeover.forget(partitions)
 
     # -- running
@@ -211,7 +214,7 @@ class Loop:
             dict(self._manager.unreadable),
             frozenset(self._moving),
             dict(self._rules_wait),
-            dict(self._takeover.still),
+            {**self._takeover.still, **self._unreadable.still},
             dict(self._takeover.missing),
             frozenset(self._deferred),
             self._due.state,
@@ -285,6 +288,7 @@ class Loop:
         except Unavailable as error:
             self._events.unavailable(error)
         self._reading.forget(self.shards)
+        self._unreadable.forget(self.shards)
         self.shards.clear()
         self._committed.clear()
         self._paused.clear()
@@ -330,6 +334,9 @@ class Loop:
         shard = self.shards.get(partition)
         if shard is None:
             return
+        still = self._unreadable.note(partition, batch, self._clock.monotonic_ms())
+        if still is not None:
+            self._events.stuck(partition, still)
         commands: Sequence[Command] = batch.commands
         end = batch.end
         if partition in self._scouting:
@@ -479,7 +486,9 @@ class Loop:
             self._events.put(self._clock.monotonic_ms() - put_ms)
         owner = self._target.owner
         progress = {
-            partition: shard.progress("" if partition in handing_over else owner)
+            partition: self._takeovers_kept(partition, shard.progress(owner))
+            if partition not in handing_over
+            else shard.progress("")._replace(takeovers=0)
             for partition, shard in self.shards.items()
         }
         changed = {partition: new for partition, new in progress.items() if self._committed.get(partition) != new}
@@ -501,6 +510,11 @@ class Loop:
         self._addressing.refusals_settled(committed=True)
         self._manager.drop_done(self.shards.values())
         self._manager.hand_over(shard for shard in self.shards.values() if shard.partition in handing_over)
+
+    def _takeovers_kept(self, partition: int, new: Progress) -> Progress:
+        """Return progress that counts the takeovers as long as the position stays where it was then."""
+        was = self._committed[partition]
+        return new._replace(takeovers=was.takeovers if new.position == was.position else 0)
 
     def _begin(self) -> None:
         if not self._open:
@@ -587,7 +601,7 @@ class Loop:
         """Return whether reading a shard pauses; while it reads again what it needs to deliver, only if neither the
         backlog nor memory has room for it.
         """
-        if partition in self._deferred:
+        if partition in self._deferred or self._unreadable.waits(partition, self._clock.monotonic_ms()):
             return True
         if shard.replaying:
             return shard.share is not None and shard.share.refused_bytes >= LARGEST_FAR_BYTES

@@ -16,6 +16,7 @@ from delaytopic_relay.backlog.protocol import Backlog, Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
 from delaytopic_relay.core.progress import Identity, Progress, decode_progress
 from delaytopic_relay.core.recovery import (
+    MOST_TAKEOVERS,
     NOTHING_ACCEPTED,
     Acceptance,
     Begin,
@@ -24,6 +25,7 @@ from delaytopic_relay.core.recovery import (
     Found,
     Plan,
     SourceTopic,
+    count_takeovers,
     is_foreign,
     judge,
     oldest_needed_ms,
@@ -31,6 +33,7 @@ from delaytopic_relay.core.recovery import (
 from delaytopic_relay.core.rules import Generation, succeed
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.engine.reading import Reading
+from delaytopic_relay.engine.unreadable import too_large
 from delaytopic_relay.errors import (
     BacklogMoved,
     CorruptState,
@@ -39,7 +42,7 @@ from delaytopic_relay.errors import (
     StandsStill,
     Unavailable,
 )
-from delaytopic_relay.ports import Clock, Committed, LoopEvents, Place, Seen, Source, Target
+from delaytopic_relay.ports import Clock, Committed, Examiner, LoopEvents, Place, Seen, Source, Target
 
 _INSTANCE = re.compile(r"[^/]{1,255}-[0-9]{1,10}-[0-9a-f]{8}")
 """Host, process and a random part, as `Service` names a relay."""
@@ -90,6 +93,10 @@ class Takeover:
         clock: Clock,
     ) -> None:
         """`may_be_fenced` tells the `transactional.id`s of the own group from others."""
+        self.examiner: Examiner | None = None
+        """Asked where relays have ended one after another; without one, what they ended by is read as anything else."""
+        self._counted: set[int] = set()
+        """The partitions whose takeover by this relay is committed, and counted."""
         self._origin = origin
         self._clock = clock
         self.still: dict[int, StandsStill] = {}
@@ -125,6 +132,7 @@ class Takeover:
             self._fence_last_owners(last, seen.topic)
             plans, writes = self._plans(wanted, self._source.committed(wanted), seen)
             self._commit({partition: plan.progress for partition, plan in plans.items()}, writes)
+            self._counted.update(plans)
             self._backlog.prepare([*plans])
         except Unavailable as error:
             self._events.unavailable(error)
@@ -194,6 +202,9 @@ class Takeover:
             self._fenced.pop(partition, None)
             self.still.pop(partition, None)
             self.missing.pop(partition, None)
+            self._counted.discard(partition)
+            if self.examiner is not None:
+                self.examiner.forget(partition)
 
     def _check_it_is_the_same(self, topic: SourceTopic) -> None:
         """Raise `SourceReplaced` if the source is another topic than the backlog was opened for."""
@@ -268,7 +279,23 @@ class Takeover:
         offset_reset = offset_reset and begin is not Begin.WITH_REPEATS
         plan = self._backlog.plan(partition, progress, bounds, self._target.owner, offset_reset=offset_reset)
         plan = self._of_this_topic(partition, plan, seen.topic)
+        plan = self._examined(partition, progress, plan, bounds)
         return self._with_missing(partition, self._with_rules(plan), bounds)
+
+    def _examined(self, partition: int, was: Progress | None, plan: Plan, bounds: Bounds) -> Plan:
+        """Return a plan that counts its takeover.
+
+        Where relays have ended one after another, what is to be read is examined first. Raises `StandsStill` if it
+        cannot be read, and `Unavailable` until that is known.
+        """
+        planned, again = plan.progress, partition in self._counted
+        takeovers = count_takeovers(was, planned, bounds.end, again=again)
+        if takeovers >= MOST_TAKEOVERS and self.examiner is not None:
+            found = self.examiner.examine(partition, planned.offset, planned.position)
+            if found is not None:
+                raise too_large(self._origin.topic.name, partition, found)
+            takeovers = 0
+        return plan._replace(progress=planned._replace(takeovers=takeovers))
 
     def _cut(self, partitions: Sequence[int], committed: Mapping[int, Committed], seen: Seen) -> Mapping[int, bool]:
         """Return of each partition whether its log was truncated below P, and grew again; without an answer it is left

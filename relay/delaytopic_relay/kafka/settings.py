@@ -60,6 +60,31 @@ def consumer_settings(
     }
 
 
+def examiner_settings(connection: Settings, group_id: str, client_id: str, *, alone: bool) -> Settings:
+    """For a consumer that reads on trial what the source topic's consumer would, and never joins the group.
+
+    With `alone` it fetches one batch at a time: a broker returns the first whole, however little was asked for.
+    """
+    alike: Settings = {
+        "queued.min.messages": SOURCE_QUEUE_MESSAGES,
+        "queued.max.messages.kbytes": FETCH_QUEUE_BYTES_KIB,
+        "fetch.max.bytes": FETCH_BYTES,
+    }
+    return {
+        **connection,
+        "client.id": client_id,
+        "group.id": group_id,
+        "isolation.level": "read_committed",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "fetch.queue.backoff.ms": 2,
+        "fetch.wait.max.ms": 100,
+        "check.crcs": False,
+        **({"queued.min.messages": 1, "fetch.message.max.bytes": 1} if alone else alike),
+    }
+
+
 def bucket_reader_settings(connection: Settings, group_id: str, client_id: str) -> Settings:
     """For the bucket topics' reader, which is assigned its partitions and never joins the group that it names.
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, NoReturn, cast
 
 import structlog
 from confluent_kafka import (
+    OFFSET_END,
     Consumer,
     ConsumerGroupState,
     IsolationLevel,
@@ -32,7 +33,7 @@ from delaytopic_relay.core.progress import Progress, encode_metadata, usual_id
 from delaytopic_relay.core.recovery import Bounds, SourceTopic
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
-from delaytopic_relay.ports import Assignment, Batch, Committed, GroupMetadata, Place, ReadAll, Seen
+from delaytopic_relay.ports import Assignment, BadBatch, Batch, Committed, GroupMetadata, Place, ReadAll, Seen
 
 GATHER_S = 0.002
 """The wait for company once a first record is there: one pass for many costs less than many passes."""
@@ -63,6 +64,9 @@ ONLY_READS: Settings = {
 }
 """Of a consumer that never joins the group, and reads a record of each partition."""
 
+UNREADABLE = frozenset({KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG, KafkaError._NOT_IMPLEMENTED})
+"""What the client says of a batch that it cannot unpack or take apart, and fetches again twice a second for ever."""
+
 Group = Sequence[SourceMessage]
 AskEnds = Callable[[Collection[int], IsolationLevel], Mapping[int, "Future[ListOffsetsResultInfo]"]]
 """Asks the brokers for the ends of partitions of the source as readers of that level see them, and does not wait."""
@@ -76,8 +80,8 @@ log = structlog.get_logger()
 
 
 class _Taken(NamedTuple):
-    """The take of one poll: by shard its commands, the offset behind them, the source's end and the last leader epoch;
-    and what was heard.
+    """The take of one poll: by shard its commands, the offset behind them, the source's end, the last leader epoch and
+    what cannot be read; and what was heard.
     """
 
     commands: dict[int, list[Command]]
@@ -85,6 +89,7 @@ class _Taken(NamedTuple):
     ends: dict[int, int]
     heard: dict[Heard, str]
     epochs: dict[int, int]
+    bad: dict[int, BadBatch]
 
 
 class KafkaSource:
@@ -126,7 +131,8 @@ class KafkaSource:
 
         def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
             shards = [partition.partition for partition in partitions]
-            consumer.incremental_assign([TopicPartition(self._topic, shard, 0) for shard in shards])
+            # The client may fetch before it pauses: at the end there is nothing that could end a relay uncounted.
+            consumer.incremental_assign([TopicPartition(self._topic, shard, OFFSET_END) for shard in shards])
             consumer.pause([TopicPartition(self._topic, shard) for shard in shards])
             self._assigned.update(shards)
             if MEMBER_NAME in self._settings:
@@ -166,7 +172,7 @@ class KafkaSource:
             self._leave_and_join()
         if self._watch.sees_another(time.monotonic()):
             raise TransactionAborted(f"the topic {self._topic} is another one than before: it was made anew")
-        taken, count = _Taken({}, {}, {}, {}, {}), 0
+        taken, count = _Taken({}, {}, {}, {}, {}, {}), 0
         if timeout_ms > 0:
             first = self._consumer.poll(timeout_ms / 1000)
             if first is None:
@@ -190,7 +196,7 @@ class KafkaSource:
         groups: dict[int, list[Message]] = {}
         for message in map(_light, messages):
             if message.error() is not None:
-                self._note(message, taken.ends, taken.heard)
+                self._note(message, taken)
                 continue
             shard = message.partition() or 0
             group = groups.get(shard)
@@ -215,21 +221,25 @@ class KafkaSource:
         self._ends.update(taken.ends)
         self._next.update(taken.ends)
         self._next.update(taken.next)
-        shards = taken.commands.keys() | taken.ends.keys()
+        commands, ends, epochs, bad = taken.commands, taken.ends, taken.epochs, taken.bad
+        shards = commands.keys() | ends.keys() | bad.keys()
         return {
-            shard: Batch(taken.commands.get(shard, []), taken.ends.get(shard), taken.epochs.get(shard, -1))
+            shard: Batch(commands.get(shard, []), ends.get(shard), epochs.get(shard, -1), bad.get(shard))
             for shard in shards
         }
 
-    def _note(self, message: Message, ends: dict[int, int], heard: dict[Heard, str]) -> None:
+    def _note(self, message: Message, taken: _Taken) -> None:
         error = message.error()
         assert error is not None
         shard, offset = message.partition(), message.offset()
         if error.code() == KafkaError._PARTITION_EOF and shard is not None and offset is not None:
-            ends[shard] = offset
+            taken.ends[shard] = offset
+            return
+        if error.code() in UNREADABLE and shard is not None and offset is not None:
+            taken.bad[shard] = BadBatch(offset, error.str())
             return
         answer = _heard(error)
-        heard[answer] = error.str()
+        taken.heard[answer] = error.str()
         if answer is Heard.PASSING:
             log.warning("source not readable", topic=self._topic, partition=shard, reason=error.str())
 
@@ -257,8 +267,18 @@ class KafkaSource:
         """Seek and resume."""
         self._next[shard] = offset
         self._paused_ends.resumed([shard])
-        self._act(lambda: self._consumer.seek(TopicPartition(self._topic, shard, offset)))
+        self._act(lambda: self._seek(TopicPartition(self._topic, shard, offset)))
         self._act(lambda: self._consumer.resume(self._partitions([shard])))
+
+    def _seek(self, place: TopicPartition) -> None:
+        try:
+            self._consumer.seek(place)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._STATE:
+                raise
+            # The client has stopped reading where an offset is gone, and seeks only where it reads.
+            self._consumer.incremental_unassign([place])
+            self._consumer.incremental_assign([place])
 
     def pause(self, shards: Iterable[int]) -> None:
         """Stop reading these shards, as far as they are ours."""

@@ -199,11 +199,17 @@ def _shard(
         buckets=shard.bucket_status(),
         former_rules=[_former_rules(each, shard) for each in shard.former_rules],
         rules_wait=snapshot.rules_wait.get(partition),
-        reason=ShardReason.RETENTION_PASSED if partition in snapshot.missing else None,
+        reason=_reason(partition, snapshot),
         open_transaction=OpenTransaction.model_validate(transaction._asdict()) if transaction is not None else None,
         missing_offsets=snapshot.missing.get(partition, 0),
         message=_message(partition, shard, snapshot, now_ms),
     )
+
+
+def _reason(partition: int, snapshot: LoopSnapshot) -> str | None:
+    if partition in snapshot.still:
+        return snapshot.still[partition].reason
+    return ShardReason.RETENTION_PASSED if partition in snapshot.missing else None
 
 
 def _former_rules(generation: Generation, shard: Shard) -> FormerRules:
@@ -228,6 +234,8 @@ def _replay_lag(shard: Shard) -> int:
 def _message(partition: int, shard: Shard, snapshot: LoopSnapshot, now_ms: int) -> str | None:
     if partition in snapshot.unreadable:
         return snapshot.unreadable[partition]
+    if partition in snapshot.still:
+        return str(snapshot.still[partition])
     if shard.replaying:
         what = (
             "the backlog moves here from another backend"
@@ -295,7 +303,7 @@ def _full(share: Share) -> str | None:
 
 
 def _state(partition: int, shard: Shard, snapshot: LoopSnapshot) -> ShardState:
-    if partition in snapshot.unreadable:
+    if partition in snapshot.unreadable or partition in snapshot.still:
         return ShardState.FAILED
     if shard.replaying:
         return ShardState.REPLAYING

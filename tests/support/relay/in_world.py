@@ -43,7 +43,7 @@ from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Origin, Takeover
-from delaytopic_relay.ports import SecondClock
+from delaytopic_relay.ports import Examiner, SecondClock
 
 SOURCE, TARGET, DEAD = "source", "target", "dead"
 HORIZON_MS = 10_000
@@ -139,6 +139,7 @@ class Setup(NamedTuple):
     accepted: Acceptance = NOTHING_ACCEPTED
     buckets: int = 0
     """Bucket topics, which are the backlog instead of the store if there are any."""
+    examiner: Examiner | None = None
 
 
 USUAL = Setup()
@@ -183,6 +184,10 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
     origin = Origin(world.kafka.topic, "group", setup.accepted)
     addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER, setup.forms)
     addressing.count = setup.partition_count
+    takeover = Takeover(
+        source, target, backlog, events, lambda owner: owner not in setup.strangers, reading, origin, clock
+    )
+    takeover.examiner = setup.examiner
     loop = Loop(
         Parts(
             source=source,
@@ -190,9 +195,7 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
             reading=reading,
             addressing=addressing,
             manager=backlog.manager,
-            takeover=Takeover(
-                source, target, backlog, events, lambda owner: owner not in setup.strangers, reading, origin, clock
-            ),
+            takeover=takeover,
             pace=Pace(50, setup.transactional),
             memory_bytes=setup.memory_bytes,
             clock=clock,

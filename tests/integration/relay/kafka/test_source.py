@@ -9,11 +9,13 @@ from contextlib import closing
 from functools import partial
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.process import wait_for
 from tests.support.relay.quiet_events import QuietEvents
+from tests.support.relay.records import Sent, produce
 from tests.support.relay.world import World, WorldClock
 
 from delaytopic_api.values import Dialect
@@ -28,6 +30,7 @@ from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import TopicGlobs
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Origin, Takeover
+from delaytopic_relay.errors import TransactionAborted
 from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
 from delaytopic_relay.kafka.source import KafkaSource
 from delaytopic_relay.kafka.target import KafkaTarget
@@ -102,6 +105,37 @@ def test_a_source_ends_behind_what_is_in_open_transactions_and_is_stable_in_fron
         writer.abort_transaction(10)
 
     assert while_open == (Bounds(0, 0), 3)
+
+
+def test_a_partition_whose_offset_is_gone_is_read_again_from_where_it_begins(kafka: KafkaAddress) -> None:
+    # Given a partition that is read from the beginning, up to its end
+    topic, connection = unique("source"), Settings({"bootstrap.servers": kafka.bootstrap_servers})
+    create_topics(kafka.bootstrap_servers, [TopicPlan(topic, 1)])
+    produce(kafka.bootstrap_servers, topic, [Sent(b"k", b"v", [], 0)] * 5)
+    owner, read = Owner(), list[int]()
+
+    def reading(messages: Sequence[SourceMessage]) -> list[Command]:
+        read.extend(message.offset() or 0 for message in messages)
+        return []
+
+    with closing(a_source(connection, topic, "relay", owner)) as source:
+        wait_for(lambda: source.poll(1, 20, reading) == {} and owner.partitions)
+        source.read_from(0, 0)
+        wait_for(lambda: source.poll(10, 20, reading) is not None and len(read) == 5)
+
+        # When an offset is to be read that was deleted
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        (deleted,) = admin.delete_records([TopicPartition(topic, 0, 3)]).values()
+        deleted.result(30)
+        source.read_from(0, 1)
+        with pytest.raises(TransactionAborted, match="the source no longer has what is to be read next"):
+            wait_for(lambda: source.poll(10, 20, reading) and False)
+
+        # Then it can be read from the first that is there
+        source.read_from(0, 3)
+        wait_for(lambda: source.poll(10, 20, reading) is not None and len(read) == 7)
+
+    assert read == [0, 1, 2, 3, 4, 3, 4]
 
 
 def a_source(connection: Settings, topic: str, name: str, owner: Owner) -> KafkaSource:

@@ -51,7 +51,14 @@ def test_partitions_that_stand_still_need_a_person_and_the_way_on_is_said() -> N
     )
 
 
-@pytest.mark.parametrize(("reason", "word"), [("OffsetsLost", "OffsetsLost"), ("a word with spaces", "SourceChanged")])
+@pytest.mark.parametrize(
+    ("reason", "word"),
+    [
+        ("OffsetsLost", "OffsetsLost"),
+        ("BatchUnreadable", "BatchUnreadable"),
+        ("a word with spaces", "SourceChanged"),
+    ],
+)
 def test_what_no_annotation_mends_is_said_in_the_relays_words(reason: str, word: str) -> None:
     found = still(look(), reason)
 

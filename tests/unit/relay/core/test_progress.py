@@ -43,6 +43,21 @@ def test_the_metadata_is_a_short_readable_text() -> None:
     assert encode_metadata(progress) == "5;12;1795269686270;9;0;;;;;;delaytopic.shop.reminders-1"
 
 
+def test_takeovers_are_told_behind_the_position_and_cost_nothing_where_there_were_none() -> None:
+    progress = Progress(7, 12, DueKey(5, 9), "relay", takeovers=2)
+
+    text = encode_metadata(progress)
+
+    assert text == "5;12+2;5;9;0;;;;;;relay"
+    assert decode_progress(7, text) == progress
+
+
+@pytest.mark.parametrize("position", ["12+", "12+0", "+2", "12+-1", "12+2+2"])
+def test_takeovers_that_nobody_counts_are_damage(position: str) -> None:
+    with pytest.raises(ProgressError, match="is damaged"):
+        decode_progress(42, f"5;{position};5;9;0;;;;;;")
+
+
 @pytest.mark.parametrize("metadata", [None, ""])
 def test_an_offset_without_metadata_starts_there_with_nothing_delivered(metadata: str | None) -> None:
     assert decode_progress(42, metadata) == fresh_progress(42) == Progress(42, 42, NOTHING_DELIVERED, "")
@@ -114,6 +129,7 @@ def test_the_metadata_fits_into_what_a_broker_takes_with_all_that_a_shard_may_ha
             number,
             Identity("Mk3OEYBS", "4L6g3nSh", 10**6),
             Ahead(number, DueKey(number, number)),
+            3,
         )
     )
 

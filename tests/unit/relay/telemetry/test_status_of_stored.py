@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 import yaml
 from tests.support.relay.backlog.listings import AS_OF_MS
@@ -9,7 +11,7 @@ from tests.support.relay.backlog.shards import redis_shard, unlisted_shard
 from tests.support.relay.schedules import schedule
 
 from delaytopic_api.loading import load_relay_config
-from delaytopic_api.relay import RelayState, RelayStatus, SecondClockStatus, ShardState
+from delaytopic_api.relay import RelayState, RelayStatus, SecondClockStatus, ShardReason, ShardState
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.store import END_MS, Page, Slice
 from delaytopic_relay.core.commands import DueKey
@@ -17,6 +19,7 @@ from delaytopic_relay.core.done import Ahead
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.second_clock import ClockState
 from delaytopic_relay.engine.loop import LoopSnapshot
+from delaytopic_relay.errors import StandsStill
 from delaytopic_relay.telemetry.status import Counters, relay_status
 
 CONFIG = load_relay_config(
@@ -40,8 +43,10 @@ CONFIG = load_relay_config(
 )
 
 
-def status_of(shard: Shard, paused: frozenset[int] = frozenset()) -> RelayStatus:
-    snapshot = LoopSnapshot(RelayState.RUNNING, shards={0: shard}, paused=paused)
+def status_of(
+    shard: Shard, paused: frozenset[int] = frozenset(), still: Mapping[int, StandsStill] | None = None
+) -> RelayStatus:
+    snapshot = LoopSnapshot(RelayState.RUNNING, shards={0: shard}, paused=paused, still=still or {})
     return relay_status(CONFIG, "relay-0", AS_OF_MS, AS_OF_MS, Counters(), snapshot)
 
 
@@ -58,6 +63,16 @@ def test_until_the_whole_schedule_is_read_the_shard_does_not_claim_to_know_what_
 
     assert (before.state, before.message) == (ShardState.RECOVERING, "what waits in the backend is being counted")
     assert (after.state, after.message, after.pending) == (ShardState.DELIVERING, None, 7)
+
+
+def test_a_shard_that_is_not_read_on_until_a_person_has_looked_says_why_while_it_delivers() -> None:
+    shard = a_shard()
+    shard.listed(Page({}, END_MS))
+    why = StandsStill(ShardReason.BATCH_UNREADABLE, "the batch at offset 5 cannot be read")
+
+    (found,) = status_of(shard, frozenset([0]), {0: why}).shards
+
+    assert (found.state, found.reason, found.message) == (ShardState.FAILED, "BatchUnreadable", str(why))
 
 
 def test_a_shard_that_has_used_up_its_share_says_how_much_that_is() -> None:
