@@ -10,6 +10,7 @@ RelayError
 +-- StateInDoubt           nobody's: drop the shard's memory, read the committed state again
 |   +-- BacklogMoved
 |   +-- TransactionAborted
+|   +-- Unanswered         names the partitions of topics that did not acknowledge what was sent to them
 |   +-- CommitUnknown
 |   +-- Fenced
 |   +-- BucketLost
@@ -27,6 +28,8 @@ RelayError
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection, Mapping
 
 from delaytopic_api.relay import ShardReason
 
@@ -75,6 +78,23 @@ class TransactionAborted(StateInDoubt):
     """The transaction was aborted; nothing of it is visible to a `read_committed` reader."""
 
     cause = "aborted"
+
+
+class Unanswered(StateInDoubt):
+    """Records were not acknowledged, and were given up; nothing was committed with them.
+
+    `senders` are the source partitions whose records these were, by topic and partition. `acknowledged` tells whether
+    others sent beside them were.
+    """
+
+    cause = "unanswered"
+
+    def __init__(
+        self, message: str, senders: Mapping[tuple[str, int], Collection[int]], *, acknowledged: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.senders = senders
+        self.acknowledged = acknowledged
 
 
 class CommitUnknown(StateInDoubt):

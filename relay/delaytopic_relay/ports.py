@@ -6,7 +6,7 @@ those of the source topic, shards its partitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from delaytopic_process.open_transactions import OpenTransaction
@@ -15,11 +15,25 @@ from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, SourceTopic
 from delaytopic_relay.core.second_clock import Reading
 from delaytopic_relay.delivery.outbound import Departing, Outgoing
+from delaytopic_relay.delivery.reachability import Sight
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import RelayError, StateInDoubt
 
 ReadAll = Callable[[Sequence[SourceMessage]], list[Command]]
 """Turns records into commands, in their order."""
+
+Look = Callable[[], Sight | None]
+"""Returns what a look at topics has found, and None while it is under way."""
+LookAt = Callable[[Collection[str]], Look]
+"""Begins to look at topics, whether they can be written to, without waiting and without writing to them."""
+InVain = Callable[[int], bool]
+"""Asked now and then while acknowledgements are waited for, with the milliseconds for which none has come: True if none
+will."""
+
+
+def never(silent_ms: int) -> bool:
+    """Wait for acknowledgements as long as is waited at all."""
+    return False
 
 
 class BadBatch(NamedTuple):
@@ -208,10 +222,10 @@ class Target(Protocol):
         """Produce records of the backlog: always part of the transaction. Raises `StateInDoubt`."""
         ...
 
-    def flush(self) -> list[Refusal]:
+    def flush(self, in_vain: InVain = never) -> list[Refusal]:
         """Wait until all that was produced is acknowledged; those that Kafka refuses for good are returned.
 
-        Raises `StateInDoubt`.
+        Raises `StateInDoubt`, of which `Unanswered` names what was not acknowledged: the producer has to be replaced.
         """
         ...
 
@@ -228,7 +242,7 @@ class Target(Protocol):
         ...
 
     def replace(self) -> None:
-        """Start anew with another producer after `Fenced`."""
+        """Start anew with another producer after `Fenced` and `Unanswered`, perhaps as another `owner`."""
         ...
 
     def close(self) -> None:

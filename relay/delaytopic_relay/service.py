@@ -28,6 +28,7 @@ from delaytopic_relay.core.rules import Declared
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects import dialect_by, forms_for, rules_of
+from delaytopic_relay.engine.holding import Holding, OwnTopics
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.reading import Reading
@@ -168,6 +169,10 @@ class Service:
         return config.source.topic, config.target.topic, config.dead_letter.topic, *history
 
     @property
+    def _further(self) -> FurtherTargets:
+        return FurtherTargets(self._config.target.allowed, self._config.backend.id)
+
+    @property
     def _accepted(self) -> Acceptance:
         source = self._config.source
         until = source.accept_repeats
@@ -230,6 +235,7 @@ class Service:
                 addressing=self._addressing(topics, packs=target.packs),
                 manager=backlog.manager,
                 takeover=takeover,
+                holding=Holding(OwnTopics(*self._topic_names), self._further, topics.look_at, clock),
                 pace=pace,
                 memory_bytes=config.limits.memory.value,
                 clock=clock,
@@ -263,7 +269,7 @@ class Service:
             config.target.partitioning,
             target.partitions,
             topics.limit,
-            FurtherTargets(config.target.allowed, config.backend.id),
+            self._further,
             forms_for(config),
         )
         addressing.count = topics.partitions

@@ -32,8 +32,6 @@ typedef struct {
 
 enum {
     RD_KAFKA_RESP_ERR__FAIL = -196,
-    RD_KAFKA_RESP_ERR__PURGE_QUEUE = -152,
-    RD_KAFKA_RESP_ERR__PURGE_INFLIGHT = -151,
     RD_KAFKA_RESP_ERR_NO_ERROR = 0,
 };
 enum { RD_KAFKA_MSG_F_COPY = 2 };
@@ -60,6 +58,9 @@ typedef rd_kafka_resp_err_t on_destroy_t(rd_kafka_t *, void *opaque);
     F(rd_kafka_headers_t *, rd_kafka_headers_new, (size_t))                                                            \
     F(void, rd_kafka_headers_destroy, (rd_kafka_headers_t *))                                                          \
     F(rd_kafka_resp_err_t, rd_kafka_header_add, (rd_kafka_headers_t *, const char *, ssize_t, const void *, ssize_t))  \
+    F(rd_kafka_resp_err_t, rd_kafka_message_headers, (const rd_kafka_message_t *, rd_kafka_headers_t **))              \
+    F(rd_kafka_resp_err_t, rd_kafka_header_get_last,                                                                   \
+      (const rd_kafka_headers_t *, const char *, const void **, size_t *))                                             \
     F(rd_kafka_topic_t *, rd_kafka_topic_new, (rd_kafka_t *, const char *, rd_kafka_topic_conf_t *))                   \
     F(void, rd_kafka_topic_destroy, (rd_kafka_topic_t *))                                                              \
     F(const char *, rd_kafka_topic_name, (const rd_kafka_topic_t *))                                                   \

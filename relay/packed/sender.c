@@ -13,7 +13,7 @@
 #include <link.h>
 #include <pthread.h>
 
-enum { FAILURES_KEPT = 64, TOPIC_BYTES = 256, LARGEST_RECEIPT = 512, MOST_NUMBER_BYTES = 20 };
+enum { FAILURES_KEPT = 64, TOPIC_BYTES = 256, LARGEST_RECEIPT = 512, MOST_NUMBER_BYTES = 20, RECEIPT_NAME_BYTES = 32 };
 
 #define DECLARE(returned, name, parameters) static returned(*name) parameters;
 LIBRDKAFKA(DECLARE)
@@ -39,6 +39,8 @@ static int find_functions(void) {
 
 typedef struct {
     rd_kafka_resp_err_t error;
+    int32_t partition;
+    int64_t sender; /* the source partition, by the receipt; -1 if it has none */
     char topic[TOPIC_BYTES];
 } Failure;
 
@@ -47,6 +49,7 @@ typedef struct {
     int holders;          /* the producer, each of its threads, and `latest` or the `Sender` */
     int failures;
     Failure failed[FAILURES_KEPT];
+    char receipt[RECEIPT_NAME_BYTES]; /* the name of the header */
     pthread_mutex_t lock;
 } Link;
 
@@ -70,21 +73,39 @@ static void let_go(Link *link, int destroyed) {
     }
 }
 
+/* The second part of the receipt, `due:partition:offset:...`. */
+static int64_t sender_of(const rd_kafka_message_t *message, const char *name) {
+    rd_kafka_headers_t *headers = NULL;
+    const void *value = NULL;
+    size_t size = 0, at = 0;
+    if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+        rd_kafka_header_get_last(headers, name, &value, &size) != RD_KAFKA_RESP_ERR_NO_ERROR || value == NULL)
+        return -1;
+    const char *text = value;
+    while (at < size && text[at] != ':') at++;
+    int64_t sender = 0;
+    for (at++; at < size && text[at] >= '0' && text[at] <= '9'; at++) sender = 10 * sender + (text[at] - '0');
+    return at < size && text[at] == ':' ? sender : -1;
+}
+
+static int same(const Failure *a, const Failure *b) {
+    return a->error == b->error && a->partition == b->partition && a->sender == b->sender &&
+           strcmp(a->topic, b->topic) == 0;
+}
+
 static rd_kafka_resp_err_t on_acknowledgement(rd_kafka_t *producer, rd_kafka_message_t *message, void *opaque) {
     (void)producer;
     Link *link = opaque;
-    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR || message->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
-        message->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
-        return RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) return RD_KAFKA_RESP_ERR_NO_ERROR;
     /* A record with a report of its own is Python's; who is producing just now is told by the call. */
     if (message->_private != NULL || producing) return RD_KAFKA_RESP_ERR_NO_ERROR;
+    Failure failure = {message->err, message->partition, sender_of(message, link->receipt), {0}};
+    strncpy(failure.topic, rd_kafka_topic_name(message->rkt), TOPIC_BYTES - 1);
     pthread_mutex_lock(&link->lock);
-    /* Those beyond what is kept change nothing: one alone has the tick given up. */
-    if (link->failures < FAILURES_KEPT) {
-        link->failed[link->failures].error = message->err;
-        strncpy(link->failed[link->failures].topic, rd_kafka_topic_name(message->rkt), TOPIC_BYTES - 1);
-        link->failures++;
-    }
+    int place = 0;
+    while (place < link->failures && !same(&link->failed[place], &failure)) place++;
+    /* Each is told once. Those beyond what is kept change little: one alone has the tick given up. */
+    if (place == link->failures && place < FAILURES_KEPT) link->failed[link->failures++] = failure;
     pthread_mutex_unlock(&link->lock);
     return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
@@ -236,6 +257,7 @@ static PyObject *sender_produce(PyObject *self, PyObject *arguments) {
         PyErr_SetString(PyExc_ValueError, "the producer is gone, a receipt is too long, or a schedule is not packed");
         return NULL;
     }
+    snprintf(((Sender *)self)->link->receipt, RECEIPT_NAME_BYTES, "%s", receipt.name);
     rd_kafka_topic_t *topic = rd_kafka_topic_new(producer, name, NULL);
     if (topic == NULL) return PyLong_FromSsize_t(place);
     producing = 1;
@@ -259,7 +281,8 @@ static PyObject *sender_failures(PyObject *self, PyObject *Py_UNUSED(nothing)) {
     pthread_mutex_unlock(&link->lock);
     PyObject *list = PyList_New(failures);
     for (int i = 0; list != NULL && i < failures; i++) {
-        PyObject *pair = Py_BuildValue("(is)", (int)failed[i].error, failed[i].topic);
+        PyObject *pair = Py_BuildValue("(isiL)", (int)failed[i].error, failed[i].topic, (int)failed[i].partition,
+                                       (long long)failed[i].sender);
         if (pair == NULL) Py_CLEAR(list);
         else PyList_SET_ITEM(list, i, pair);
     }
@@ -272,7 +295,7 @@ static PyMethodDef sender_methods[] = {
      "Returns the place of the first that the client did not take, or the number of schedules. A receipt is the due time, "
      "`between`, the offset, `@` and the timestamp if there is one, and `after`."},
     {"failures", sender_failures, METH_NOARGS,
-     "Take the failures since the last call, but of what was purged: pairs of the client's error code and the topic."},
+     "Take the failures since the last call, each once: the client's error code, topic, partition and source partition."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from tests.simulation.plans.plan import Produce, Recipe, Setup
-from tests.simulation.plans.workloads import MESSAGES
+from tests.simulation.plans.workloads import ELSEWHERE, MESSAGES
 from tests.simulation.reading import Verdicts
 from tests.simulation.world.kafka import Kafka
 from tests.simulation.world.source_log import SourceRecord, SourceTransaction
@@ -129,6 +129,8 @@ class Applications:
                 command = self._read(cast(SourceRecord, self._kafka.source[shard].entries[offset]))
                 assert isinstance(command, Schedule)
                 due_ms.add(command.due_ms)
+            if self._kafka.silences and not plain and not self._setup.scheduler:
+                self._append(shard, Recipe(due_ms=0, others=ELSEWHERE), None)
         return sorted(due_ms)
 
     def due_times(self) -> Iterator[int]:

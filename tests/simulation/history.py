@@ -38,9 +38,10 @@ from tests.simulation.plans.plan import (
     Start,
     StartTwin,
     Stop,
+    TargetSilent,
 )
 from tests.simulation.quiet import Quiet
-from tests.simulation.relays import Relay, compares, rules_by, rules_of
+from tests.simulation.relays import OTHER, TARGET, Relay, compares, rules_by, rules_of
 from tests.simulation.world.bucket_damage import damage
 from tests.simulation.world.bucket_log import SimulatedBucketLog
 from tests.simulation.world.clocks import SimulatedSecondClock
@@ -54,6 +55,7 @@ from delaytopic_relay.backlog.redis import parts as redis_parts
 from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.recovery import LONGEST_ACCEPTANCE_MS, NOTHING_ACCEPTED, Acceptance
 from delaytopic_relay.core.rules import Declared
+from delaytopic_relay.delivery.reachability import Destination
 from delaytopic_relay.errors import BacklogUnavailable, QueueImpossible, SourceReplaced
 from delaytopic_relay.ports import Committed
 
@@ -138,6 +140,8 @@ class History:
                 self._change(what, share)
             case Accept():
                 self._accept()
+            case TargetSilent(topic, partition, duration_ms, looks_well):
+                self.kafka.silence(Destination(topic, partition), duration_ms, looks_well=looks_well)
             case _:
                 self._happens_to_the_backlog(action)
 
@@ -383,6 +387,11 @@ class History:
     def calm(self) -> None:
         """No more faults: clocks are right, the backlog is there, what was frozen goes on, nothing is suspended."""
         self._away_until_ms = self._silent_until_ms = 0
+        self.kafka.end_silences()
+        if self.setup.stays_silent:
+            self.kafka.counts["event: target silent"] += 1
+            for topic in (TARGET, OTHER):
+                self.kafka.silence(Destination(topic, 0), FOR_EVER_MS, looks_well=False)
         self.fill(FOR_EVER_MS if self.setup.stays_full else 0)
         self._coming = [(self.kafka.now_ms, name, suspended) for _, name, suspended in self._coming]
         self._start_in_place()

@@ -10,7 +10,7 @@ from tests.simulation.lives import LIFE, Lives
 from tests.simulation.plans.plan import Setup
 from tests.simulation.reading import Verdicts
 from tests.simulation.relays import DEAD, HISTORY
-from tests.simulation.world.kafka import Commit, Kafka, Life, Sent
+from tests.simulation.world.kafka import Commit, Kafka, Life, Sent, Silence
 from tests.simulation.world.source_log import SourceRecord
 from tests.simulation.world.transactions import State
 
@@ -68,6 +68,8 @@ class Outcome:
     """Tombstones in the source, by the schedule that they are for."""
     copies: Sequence[Delivered] = ()
     """Records of the history topic, likewise."""
+    silences: Sequence[Silence] = ()
+    """The times in which targets took nothing."""
     last_lives: Set[int] = frozenset()
     """The shards of the last lives of the source (see `lives`)."""
 
@@ -153,7 +155,9 @@ def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) 
     counts = {**kafka.counts, "aborted records": _aborted(kafka)}
     there = {(shard + LIFE * lives.last[shard], offset) for shard, offset in probes}
     last_lives = {shard + LIFE * life for shard, life in lives.last.items()}
-    return Outcome(setup, rested, source, delivered, lives.commits(), there, counts, stones, copies, last_lives)
+    return Outcome(
+        setup, rested, source, delivered, lives.commits(), there, counts, stones, copies, kafka.silences, last_lives
+    )
 
 
 def _is_stone(record: SourceRecord) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tests.simulation import redelivery
 from tests.simulation.outcome import Accepted, Delivered, Outcome
+from tests.simulation.quiet import BELIEVED_MS
 from tests.simulation.relays import OTHER, TARGET, compares
 from tests.simulation.world.kafka import START_MS
 from tests.simulation.world.refusing import BAD_VALUES, HOPELESS
@@ -207,8 +208,16 @@ def misplaced(outcome: Outcome) -> Complaints:
             expired = letter.reason == DeadLetterReason.EXPIRED and letter.at_ms > (command.expires_ms or letter.at_ms)
             # It may be sent no more when it is due: the allowed topics were edited.
             forbidden = letter.reason == DeadLetterReason.FORBIDDEN_TARGET and letter.at_ms >= command.due_ms
-            if not expired and not (forbidden and outcome.setup.rules is not None):
+            unavailable = letter.reason == DeadLetterReason.TARGET_UNAVAILABLE and _was_silent(outcome, delivered)
+            if not expired and not unavailable and not (forbidden and outcome.setup.rules is not None):
                 yield f"misplaced: {_text(accepted)} is a dead letter: {letter.detail}"
+
+
+def _was_silent(outcome: Outcome, delivered: Delivered) -> bool:
+    """Tell whether the further target took nothing when a record became a dead letter, or not long before."""
+    at_ms = delivered.sent.at_ms
+    of_it = [each for each in outcome.silences if each.destination.topic == OTHER]
+    return any(each.from_ms <= at_ms < each.until_ms + BELIEVED_MS for each in of_it)
 
 
 def _by_a_zombies_rules(outcome: Outcome, delivered: Delivered) -> bool:

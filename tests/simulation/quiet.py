@@ -12,6 +12,8 @@ LONGEST_TURNS = 3_000
 """A long history has some hundred due times, each of which takes a few turns; with buckets, what is far moves from one
 to the next besides, each time with a commit."""
 RESTED_TURNS = 3
+BELIEVED_MS = 400_000
+"""More than the longest time for which relays do not believe what looks well."""
 
 
 class Quiet:
@@ -22,13 +24,19 @@ class Quiet:
         self._kafka = history.kafka
         self._records = -1
         self._due_ms: list[int] = []
+        self._spared: frozenset[int] = frozenset()
+        """Shards that need not come to rest, as what they send to takes nothing."""
 
     def run(self) -> bool:
         """Return whether everything came to rest, and the probes left."""
         self._history.calm()
+        if self._history.setup.stays_silent:
+            self._spared = frozenset([0])
         if not self._wait():
             return False
         self._history.fill(0)
+        if self._kafka.silences:
+            self._forgive()
         self._history.applications.produce_warm_up()  # a producer that was fenced learns it when it is used
         if not self._wait():
             return False
@@ -38,6 +46,14 @@ class Quiet:
             for _ in range(5):
                 self._history.pass_time(TURN_MS)
         return self._wait()
+
+    def _forgive(self) -> None:
+        """Let everything answer for so long that relays believe it."""
+        self._kafka.end_silences()
+        self._spared = frozenset()
+        until_ms = self._kafka.now_ms + BELIEVED_MS
+        while self._kafka.now_ms < until_ms:
+            self._history.pass_time(1_000)
 
     def _wait(self) -> bool:
         rested, step_ms = 0, TURN_MS
@@ -54,7 +70,10 @@ class Quiet:
     def _recovering(self) -> bool:
         """Return whether a relay is taking over, or reads again what it needs."""
         loops = [relay.loop for relay in self._history.relays]
-        return any(loop.waiting or any(shard.replaying for shard in loop.shards.values()) for loop in loops)
+        return any(
+            loop.waiting or any(shard.replaying for number, shard in loop.shards.items() if number not in self._spared)
+            for loop in loops
+        )
 
     def _to_next_due_ms(self) -> int:
         now_ms, records = self._kafka.now_ms, sum(len(log.entries) for log in self._kafka.source.values())
@@ -70,12 +89,13 @@ class Quiet:
         if kafka.requests_under_way() or kafka.transactions.unfinished() or not kafka.group.settled:
             return False
         done = {shard: committed.offset for shard, committed in kafka.committed.items()}
-        if any(done.get(shard, 0) < log.end_of_records for shard, log in kafka.source.items()):
+        shards = kafka.source.keys() - self._spared
+        if any(done.get(shard, 0) < kafka.source[shard].end_of_records for shard in shards):
             return False
         held = [
             shard
             for relay in self._history.relays
             for shard, state in relay.loop.shards.items()
-            if not state.replaying and state.pending == 0
+            if shard in shards and not state.replaying and state.pending == 0
         ]
-        return sorted(held) == sorted(kafka.source)
+        return sorted(held) == sorted(shards)

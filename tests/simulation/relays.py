@@ -32,6 +32,7 @@ from delaytopic_relay.dialects.reading import RoutePolicy, TopicGlobs
 from delaytopic_relay.dialects.redelivery import RedeliveryDialect
 from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
 from delaytopic_relay.dialects.writing import ReadBy
+from delaytopic_relay.engine.holding import Holding, OwnTopics
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.reading import Reading
@@ -154,12 +155,14 @@ class Relay:
                 takeover=Takeover(
                     self.source, self.target, backlog, self.events, lambda owner: True, reading, self.origin, self.clock
                 ),
+                holding=Holding(OwnTopics(SOURCE, TARGET, DEAD, HISTORY), further, self.kafka.look_at, self.clock),
                 pace=Pace(setup.precision_ms, setup.transactional),
                 memory_bytes=setup.memory_bytes,
                 clock=self.clock,
                 events=self.events,
                 suspension=SUSPENSIONS[self.suspended],
                 second_clock=self.second_clock,
+                learn=lambda topics: None,
             )
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import Outbound, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Plan
@@ -34,6 +35,8 @@ class Witness:
         self._counts["sent"] += len(schedules)
         if rejects:
             self._counts["path: dead letter"] += len(rejects)
+        of_targets = sum(reject.reason is DeadLetterReason.TARGET_UNAVAILABLE for reject in rejects)
+        self._counts["path: dead letter of a target"] += of_targets
 
     def committed(self, duration_ms: int) -> None:
         self._counts["commits"] += 1

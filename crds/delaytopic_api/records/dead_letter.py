@@ -33,6 +33,7 @@ class DeadLetterReason(StrEnum):
     BEYOND_MAX_DELAY = "beyond-max-delay"
     FORBIDDEN_TARGET = "forbidden-target"
     UNKNOWN_TARGET = "unknown-target"
+    TARGET_UNAVAILABLE = "target-unavailable"
     EXPIRED = "expired"
     TOO_LARGE = "too-large"
     TOO_MANY_HEADERS = "too-many-headers"

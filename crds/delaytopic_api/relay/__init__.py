@@ -46,6 +46,7 @@ from delaytopic_api.relay.status import (
     ShardReason,
     ShardState,
     ShardStatus,
+    UnansweredTopic,
     lateness_bucket,
 )
 
@@ -86,6 +87,7 @@ __all__ = [
     "ShardReason",
     "ShardState",
     "ShardStatus",
+    "UnansweredTopic",
     "lateness_bucket",
     "text_or_base64",
 ]

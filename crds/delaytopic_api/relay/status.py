@@ -70,6 +70,8 @@ class ShardReason(StrEnum):
     """A batch of the source is damaged, or takes more memory to unpack than a relay has for it."""
     RETENTION_PASSED = "RetentionPassed"
     """The source's retention has deleted what was to be read; the partition goes on without it."""
+    TARGET_UNAVAILABLE = "TargetUnavailable"
+    """A topic that its records go to does not answer; the partition goes on by itself when it does."""
 
 
 class _Status(Model):
@@ -211,6 +213,21 @@ class SecondClockStatus(_Status):
     """The reason why the other clock did not answer the last question; null if it did."""
 
 
+class UnansweredTopic(_Status):
+    """A topic, or one partition of it, that does not answer, or takes nothing."""
+
+    topic: str
+    """The topic."""
+    partition: Int64 | None = None
+    """Its partition; null for a further target as a whole."""
+    since_ms: EpochMs
+    """The time since which it takes nothing."""
+    waiting: Int64 = 0
+    """Source partitions that wait for it; with none, records for it go to the dead-letter topic."""
+    message: str
+    """The latest that is known to be wrong with it."""
+
+
 class RelayStatus(_Status):
     """One relay process and its shards."""
 
@@ -264,6 +281,8 @@ class RelayStatus(_Status):
     """Due times ahead, up to the look-ahead."""
     shards: Annotated[list[ShardStatus], FailFast()] = []
     """The source partitions of this relay."""
+    unanswered: Annotated[list[UnansweredTopic], FailFast()] = []
+    """Topics that relays of this DelayTopic send to, and that do not answer."""
 
     def to_json(self) -> str:
         """Return the answer of `GET /status`: absent values are null."""

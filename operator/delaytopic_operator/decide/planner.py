@@ -23,7 +23,7 @@ from delaytopic_operator.decide.plan import (
     step_in,
 )
 from delaytopic_operator.decide.rules_in_force import rules_conditions, rules_of, rules_taken_over
-from delaytopic_operator.decide.standing_still import retention_passed, standing_still
+from delaytopic_operator.decide.standing_still import retention_passed, standing_still, target_unavailable
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
@@ -208,7 +208,7 @@ def _topics(seen: Observation, accepted: Accepted, record: RouteRecord) -> Topic
 def _topics_condition(seen: Observation, topic_plan: TopicPlan | None) -> Condition:
     problem = seen.secrets_problem or seen.topics_problem
     if topic_plan is not None:
-        still = standing_still(seen) if topic_plan.topics.status is TRUE else None
+        still = (standing_still(seen) or target_unavailable(seen)) if topic_plan.topics.status is TRUE else None
         return still if still is not None else topic_plan.topics
     if problem is None:
         return Condition(ConditionType.TOPICS_READY, UNKNOWN, "Unknown", "not looked at yet")

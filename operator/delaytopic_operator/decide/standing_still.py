@@ -16,6 +16,7 @@ _OTHERS: Final = ("OffsetsLost", "BatchUnreadable")
 _UNKNOWN: Final = "SourceChanged"
 """In the place of a word that relays of another version say."""
 _PASSED: Final = "RetentionPassed"
+_UNAVAILABLE: Final = "TargetUnavailable"
 
 
 def standing_still(seen: Observation) -> Condition | None:
@@ -30,6 +31,16 @@ def standing_still(seen: Observation) -> Condition | None:
     way_on = _way_on(seen) if reason in _ACCEPTABLE else None
     message = f"{said}. {way_on}" if way_on is not None else said
     return Condition(ConditionType.TOPICS_READY, FALSE, str(reason), message)
+
+
+def target_unavailable(seen: Observation) -> Condition | None:
+    """Return TopicsReady for partitions that wait for a topic that does not answer; None if none does."""
+    waiting = [shard for _, shard in sorted(seen.fleet.shards.items()) if shard.reason == _UNAVAILABLE]
+    if not waiting:
+        return None
+    first = waiting[0]
+    message = f"{len(waiting)} source partitions (the first: {first.partition}): {first.message or _UNAVAILABLE}"
+    return Condition(ConditionType.TOPICS_READY, FALSE, _UNAVAILABLE, message)
 
 
 def _way_on(seen: Observation) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple, final
 from zlib import crc32
@@ -22,6 +22,7 @@ from delaytopic_api.records import (
 from delaytopic_api.values import Partitioning, is_reserved
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Reject, Restated, Schedule
 from delaytopic_relay.core.packed import Packed, summary
+from delaytopic_relay.delivery.reachability import Trouble
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.reading import RecordError, TopicGlobs
 from delaytopic_relay.dialects.writing import Companion, Departure, Written
@@ -187,6 +188,8 @@ class Addressing:
         """Asked where a record chooses its partition."""
         self.packs = False
         """True if packed schedules leave in batches; set where the target takes these."""
+        self.unavailable: Mapping[str, Trouble] = {}
+        """Further targets that do not answer: records for them are dead letters."""
         self.refused: dict[tuple[int, int], Refused] = {}
         self._used_refusals: set[tuple[int, int]] = set()
 
@@ -385,6 +388,9 @@ class Addressing:
         forbidden = self._further.objection(record.topic, self._target)
         if forbidden is not None:
             return _reject(schedule, DeadLetterReason.FORBIDDEN_TARGET, forbidden)
+        trouble = self.unavailable.get(record.topic)
+        if trouble is not None:
+            return _reject(schedule, DeadLetterReason.TARGET_UNAVAILABLE, trouble.text)
         if self._limit(record.topic) is None:
             return _reject(
                 schedule,
@@ -450,6 +456,14 @@ class Addressing:
 def _reject(schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject:
     offset, key, value, headers = schedule.offset, schedule.key, schedule.value, schedule.headers
     return Reject(offset, key, value, headers, reason, detail, schedule.timestamp_ms)
+
+
+def sender_of(record: Departing) -> int:
+    """Return the source partition that something is sent for; a backlog stores in a partition of that number."""
+    if type(record) is PackedBatch:
+        return int(record.receipt[0].strip(b":"))
+    partition, _, _ = source_of(record.headers)
+    return record.partition if partition is None else partition
 
 
 def source_of(headers: Headers) -> tuple[int | None, int | None, bool]:

@@ -21,8 +21,10 @@ from delaytopic_relay.core.second_clock import ClockState
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.core.terms import NEVER_MS
 from delaytopic_relay.delivery.outbound import Addressing, Outgoing
+from delaytopic_relay.delivery.reachability import Trouble
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
 from delaytopic_relay.engine.due_time import DueTime
+from delaytopic_relay.engine.holding import Holding
 from delaytopic_relay.engine.pacing import LARGEST_FAR_BYTES, Pace, TickState, closes_at_ms, sleep_ms
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover
@@ -35,6 +37,7 @@ from delaytopic_relay.errors import (
     StandsStill,
     StateInDoubt,
     TransactionAborted,
+    Unanswered,
     Unavailable,
 )
 from delaytopic_relay.ports import Batch, Clock, LoopEvents, SecondClock, Source, Target
@@ -56,6 +59,7 @@ class Parts(NamedTuple):
     addressing: Addressing
     manager: BacklogManager[Any]
     takeover: Takeover
+    holding: Holding
     pace: Pace
     memory_bytes: int
     clock: Clock
@@ -105,6 +109,10 @@ class LoopSnapshot:
     """True while delivery is suspended."""
     open_transactions: Mapping[int, OpenTransaction] = field(default_factory=dict)
     """Shards that a producer's transaction keeps from being read further."""
+    held: Mapping[int, Trouble] = field(default_factory=dict)
+    """Shards that stand still while what they send to does not answer."""
+    refused: Mapping[str, Trouble] = field(default_factory=dict)
+    """Further targets that do not answer, for which records are dead letters meanwhile."""
 
 
 class Loop:
@@ -118,6 +126,7 @@ class Loop:
         self._addressing = parts.addressing
         self._manager = parts.manager
         self._takeover = parts.takeover
+        self._holding = parts.holding
         self._pace = parts.pace
         self._memory_bytes = parts.memory_bytes
         self._suspension = parts.suspension
@@ -220,7 +229,12 @@ class Loop:
             self._due.state,
             self._suspension.delivery,
             self._source.open_transactions(self.shards),
+            {partition: each for partition, each in self._holding.held.items() if self._is_here(partition)},
+            dict(self._holding.refused),
         )
+
+    def _is_here(self, partition: int) -> bool:
+        return partition in self.shards or partition in self.waiting
 
     def finish(self) -> None:
         """Commit, hand the shards over and leave the group."""
@@ -236,6 +250,8 @@ class Loop:
         Raises `QueueImpossible` and `SourceReplaced`.
         """
         try:
+            self._holding.turn()
+            self._addressing.unavailable = self._holding.refused
             batches = self._poll()
             if self._lost is not None:
                 raise self._lost
@@ -270,8 +286,8 @@ class Loop:
     def _timeout_ms(self) -> int:
         # Nothing is waited for that may not leave when its time comes.
         now_ms = self._due.now_ms()
-        held = now_ms == NOTHING_DUE_MS
-        wakes = [wake for shard in self.shards.values() if not held and (wake := shard.wake_ms()) is not None]
+        delivering = self._delivering() if now_ms != NOTHING_DUE_MS else []
+        wakes = [wake for shard in delivering if (wake := shard.wake_ms()) is not None]
         wake_ms = max(min(wakes), now_ms + self._hold_ms()) if wakes else None
         return sleep_ms(now_ms, wake_ms, self._clock.monotonic_ms(), self._closes_at_ms())
 
@@ -279,9 +295,10 @@ class Loop:
         """Drop everything in memory; all shards are recovered from what is committed."""
         self._events.reset(lost)
         self._lost = None
+        self._holding.dropped(lost, self._tick_started_ms)
         self._addressing.refusals_settled(committed=False)
         self._target.abort()
-        self._target_is_spent = self._target_is_spent or isinstance(lost, Fenced | CommitUnknown)
+        self._target_is_spent = self._target_is_spent or isinstance(lost, Fenced | CommitUnknown | Unanswered)
         self.waiting.update(dict.fromkeys(self.shards, lost.cause))
         try:
             self._source.pause(self.shards)
@@ -307,13 +324,14 @@ class Loop:
         """Recover the shards that wait for it. Raises `QueueImpossible` and `SourceReplaced`."""
         if not self.waiting or self._clock.monotonic_ms() < self._retry_at_ms:
             return
+        wanted = {partition: cause for partition, cause in self.waiting.items() if self._holding.recovers(partition)}
         if self._open or self._moved:
             self._close_tick()
         self._retry_at_ms = self._clock.monotonic_ms() + RETRY_MS
         if self._target_is_spent:
             self._target.replace()
             self._target_is_spent = False
-        for partition, (shard, plan, scout_until) in self._takeover.recover(dict(self.waiting)).items():
+        for partition, (shard, plan, scout_until) in self._takeover.recover(wanted).items():
             if scout_until is not None:
                 self._scouting[partition] = scout_until
             cause = self.waiting.pop(partition)
@@ -385,7 +403,10 @@ class Loop:
             self.shards[partition].scouts = False
 
     def _apply(self, partition: int, shard: Shard, commands: Sequence[Command]) -> None:
-        now_ms = self._due.now_ms()
+        if not self._holding.takes_in(partition):
+            self._deferred[partition] = commands
+            return
+        now_ms = self._due.now_ms() if self._holding.delivers(partition) else NOTHING_DUE_MS
         shard.come_back(self._clock.now_ms())
         if now_ms == NOTHING_DUE_MS or shard.cursor.due_ms > now_ms:
             kept = shard.without_departures(commands, now_ms)
@@ -420,14 +441,20 @@ class Loop:
         if now_ms == NOTHING_DUE_MS or self._hold_ms() > 0:
             return
         self._behind = False
-        for partition, shard in self.shards.items():
-            before = shard.cursor
+        for shard in self._delivering():
+            partition, before = shard.partition, shard.cursor
             leaving = shard.take_due(now_ms, DUE_LIMIT)
             self._behind = self._behind or len(leaving.schedules) >= DUE_LIMIT
             if leaving.schedules or leaving.rejects or leaving.restated:
                 self._send(partition, leaving, now_ms)
             elif shard.cursor != before:
                 self._note_moved()
+
+    def _delivering(self) -> Sequence[Shard]:
+        shards = self.shards.values()
+        return (
+            [shard for shard in shards if self._holding.delivers(shard.partition)] if self._holding.held else [*shards]
+        )
 
     def _hold_ms(self) -> int:
         """Return how long the next transaction waits for the last one's markers; with more to send than time it does
@@ -444,6 +471,7 @@ class Loop:
             return
         if self._learn is not None and (named := {s.target for s in leaving.schedules if s.target is not None}):
             self._learn(named)
+            self._holding.sending(partition, named)
         now_ms = max(decided_ms, self._due.now_ms())
         records, late_rejects = self._addressing.departing(partition, leaving.schedules, now_ms)
         not_written: list[Reject] = []
@@ -482,6 +510,7 @@ class Loop:
         self._store(self._manager.put_all(self.shards.values()))
         started_ms = self._clock.monotonic_ms()
         note_refusals(self._addressing, self._flush())
+        self._holding.settled()
         if self._stored:
             self._events.put(self._clock.monotonic_ms() - put_ms)
         owner = self._target.owner
@@ -525,12 +554,13 @@ class Loop:
         """Send what a backlog in Kafka takes: it is part of the transaction."""
         if records:
             self._begin()
+            self._holding.storing({record.topic for record in records})
             self._target.store(records)
             self._stored = True
 
     def _flush(self) -> Sequence[Refusal]:
         """Wait until all is acknowledged; what cannot be settled by a dead letter alone is returned."""
-        refusals = self._target.flush()
+        refusals = self._target.flush(self._holding.in_vain)
         if not refusals or self._pace.transactional:
             return refusals
         rejects, unknown = dead_letters_for(refusals, self._tick_sent.batches)
@@ -539,7 +569,7 @@ class Loop:
             self.shards[partition].not_written([reject.offset for reject in of_shard])
             self._target.send(self._addressing.dead_letters(partition, of_shard, now_ms))
             self._events.sent([], of_shard, [], now_ms)
-        return [*unknown, *self._target.flush()]
+        return [*unknown, *self._target.flush(self._holding.in_vain)]
 
     # -- memory
 
@@ -550,15 +580,19 @@ class Loop:
 
     def _load_and_throttle(self) -> None:
         """Load what comes within the horizon, and stop reading while memory is full."""
-        size = self.size
+        held = sum(self.shards[each].size for each in self._holding.held.keys() & self.shards.keys())
+        size = self.size - held
+        # What waits for a topic that does not answer leaves the others half of the memory.
+        memory_bytes = self._memory_bytes - min(held, self._memory_bytes // 2)
         self._manager.list_next([*self.shards.values()])
-        room_bytes = self._memory_bytes - size
-        if self._due.now_ms() != NOTHING_DUE_MS and self._manager.load_next([*self.shards.values()], room_bytes):
+        room_bytes = memory_bytes - size
+        if self._due.now_ms() != NOTHING_DUE_MS and self._manager.load_next(self._delivering(), room_bytes):
             self._note_moved()
         self._drop_lost()
         self._begin_rules()
-        full = size >= self._memory_bytes * (RESUME_SHARE if self._paused else 1)
-        wanted = {partition for partition, shard in self.shards.items() if self._can_wait(partition, shard, full)}
+        full = size >= memory_bytes * (RESUME_SHARE if self._paused - self._holding.held.keys() else 1)
+        no_room = dict.fromkeys(self._holding.held, held >= self._memory_bytes // 2)
+        wanted = {each for each, shard in self.shards.items() if self._can_wait(each, shard, no_room.get(each, full))}
         if wanted - self._paused:
             self._source.pause(wanted - self._paused)
         if self._paused - wanted:

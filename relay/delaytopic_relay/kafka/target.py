@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -15,25 +17,53 @@ from delaytopic_api.records import RECEIPT
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.packed import AVAILABLE, extension
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Departing, Outgoing, PackedBatch, source_of
+from delaytopic_relay.delivery.outbound import Departing, Outgoing, PackedBatch, sender_of, source_of
 from delaytopic_relay.delivery.refusals import Caution, Refusal
-from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, StateInDoubt, TransactionAborted
+from delaytopic_relay.errors import (
+    CommitUnknown,
+    Fenced,
+    KafkaUnavailable,
+    StateInDoubt,
+    TransactionAborted,
+    Unanswered,
+)
 from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.kafka.source import offsets_of
 from delaytopic_relay.kafka.timeouts import BoundedCalls
-from delaytopic_relay.ports import GroupMetadata, Target
+from delaytopic_relay.ports import GroupMetadata, InVain, Target, never
 
 COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0
 INIT_TIMEOUT_S = 15.0
+CAREFUL_S = 1.0
+ENDING_S = 3.0
+"""A transaction that does not end in so long waits for a partition that does not answer."""
 ASKING_S = 0.02
 LONGEST_ASKING_S = 0.8
 """The timeouts of the first attempt to get a producer id and of later ones, each twice as long as the one before."""
 REPORT_TIMEOUT_S = 0.5
+ASK_EACH_S = 0.1
+"""Between two looks at how many records are still not acknowledged."""
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 ABOUT_THE_RECORD = frozenset(
     {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError.INVALID_TIMESTAMP, KafkaError._INVALID_ARG}
 )
+ABOUT_THE_TOPIC = frozenset(
+    {
+        KafkaError._MSG_TIMED_OUT,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        KafkaError.KAFKA_STORAGE_ERROR,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_EXCEPTION,
+    }
+)
+"""No fault of the record: any other would fare alike, until somebody mends the topic."""
 FENCED = frozenset(
     {
         KafkaError._FENCED,
@@ -42,6 +72,13 @@ FENCED = frozenset(
         KafkaError.INVALID_PRODUCER_ID_MAPPING,
     }
 )
+
+MOST_NAMED = 3
+"""Topics in an error."""
+MOST_ENDED = 64
+"""Ids of before that are remembered: each shard's progress may name one, until the shard is recovered."""
+ID_DIGITS = 8
+"""The random end of a `transactional.id`."""
 
 MakeSettings = Callable[[str | None], Settings]
 """Producer settings for a `transactional.id`, or for none."""
@@ -60,6 +97,14 @@ class KafkaTarget:
         self._source_topic = source_topic
         self._id = transactional_id
         self._failures: list[Refusal] = []
+        self._sent = 0
+        """Records since the last flush."""
+        self._silent: dict[tuple[str, int], set[int]] = defaultdict(set)
+        """The source partitions whose records were given up, by the topic's partition that they were sent to."""
+        self._gives_up = False
+        self._ended: deque[str] = deque(maxlen=MOST_ENDED)
+        """Own ids of before whose last transaction is aborted, and which nobody uses any more."""
+        self._needs_another_id = False
         self._bounded = BoundedCalls()
         self._abandoned: list[Producer] = []
         self._caution = Caution()
@@ -72,7 +117,7 @@ class KafkaTarget:
         return self._id or ""
 
     def _new_producer(self) -> Producer:
-        settings = {**self._make_settings(self._id), "on_delivery": self._on_failure}
+        settings: dict[str, Any] = {**self._make_settings(self._id)}
         if AVAILABLE:
             settings["plugin.library.paths"] = extension.__file__
         producer = Producer(settings, logger=client_logger("target"))
@@ -97,60 +142,64 @@ class KafkaTarget:
 
         In a transaction nothing more is sent once a record was refused: the tick is given up when it settles.
         """
+        if not records:
+            return
         careful = self._caution.holds(time.monotonic_ns() // 1_000_000, may_begin=not self._failures)
-        self._send(records, careful=careful)
+        self._send(records, sender_of(records[0]), careful=careful)
         self._guard(partial(self._producer.poll, 0))
 
-    def _send(self, records: Sequence[Departing], *, careful: bool) -> None:
+    def _send(self, records: Sequence[Departing], sender: int, *, careful: bool) -> None:
         """All arguments go by position, which takes a third off the cost of the call."""
         produce: Any = self._producer.produce
+        report = partial(self._on_failure, sender)
         for record in records:
             if self._failures and self._id is not None:
                 return
             if type(record) is PackedBatch:
-                self._send_packed(record, careful=careful)
+                self._send_packed(record, sender, careful=careful)
                 continue
+            self._sent += 1
             topic, value, key, headers, partition = record
             try:
-                produce(topic, value, key, partition, self._tracker(record) if careful else None, None, 0, headers)
+                produce(topic, value, key, partition, self._tracker(record) if careful else report, None, 0, headers)
             except BufferError:
-                self._send_after_waiting(record)
+                self._send_after_waiting(record, report)
             except KafkaException as error:
                 self._refused_at_once(record, error)
             if careful:
-                # The broker refuses a whole batch for one record in it: each goes alone.
-                self._guard(partial(self._producer.flush, COMMIT_TIMEOUT_S))
+                # The broker refuses a whole batch for one record in it: each goes alone, while it answers.
+                careful = not self._guard(partial(self._producer.flush, CAREFUL_S))
 
-    def _send_packed(self, batch: PackedBatch, *, careful: bool) -> None:
+    def _send_packed(self, batch: PackedBatch, sender: int, *, careful: bool) -> None:
         """Produce a batch; the record that the client does not take goes as others do, which waits, or says why."""
         schedules, place = batch.schedules, 0
         if careful or self._sender is None:
-            self._send([*map(batch.record, schedules)], careful=careful)
+            self._send([*map(batch.record, schedules)], sender, careful=careful)
             return
+        self._sent += len(schedules)
         while True:
             place = self._sender.produce(batch.topic, batch.partition, schedules, place, RECEIPT, *batch.receipt)
             if place == len(schedules):
                 return
-            self._send([batch.record(schedules[place])], careful=False)
+            self._send([batch.record(schedules[place])], sender, careful=False)
+            self._sent -= 1
             if self._failures and self._id is not None:
                 return
             place += 1
 
     def _take_failures(self) -> None:
         """Take note of packed records that Kafka has refused; it is not known which they were."""
-        for code, topic in self._sender.failures() if self._sender is not None else ():
-            self._caution.refused(known=False)
-            text = f"{topic}: {KafkaError(code).str()}"
-            self._failures.append(Refusal(text, code == KafkaError.MSG_SIZE_TOO_LARGE))
+        for code, topic, partition, sender in self._sender.failures() if self._sender is not None else ():
+            self._note_failure(KafkaError(code), topic, partition, sender)
 
-    def _send_after_waiting(self, record: Outgoing) -> None:
+    def _send_after_waiting(self, record: Outgoing, report: Callable[[KafkaError | None, Message], None]) -> None:
         topic, value, key, headers, partition = record
         give_up_s = time.monotonic() + COMMIT_TIMEOUT_S
         produce: Any = self._producer.produce
         while True:
             self._guard(partial(self._producer.poll, 0.01))
             try:
-                produce(topic, value, key, partition, None, None, 0, headers)
+                produce(topic, value, key, partition, report, None, 0, headers)
                 return
             except BufferError as error:
                 if time.monotonic() > give_up_s:
@@ -164,22 +213,33 @@ class KafkaTarget:
         if error.code() in ABOUT_THE_RECORD:
             self._failures.append(self._refusal(error, record))
             return
+        if error.code() in ABOUT_THE_TOPIC:
+            self._silent[record.topic, record.partition].add(sender_of(record))
+            return
         # A refused record puts the transaction in error; its report may still be on the way.
         self._guard(partial(self._producer.poll, REPORT_TIMEOUT_S if error.code() == KafkaError._STATE else 0))
         if not self._failures:
             raise self._translated(exception) from exception
 
-    def _on_failure(self, error: KafkaError | None, message: Message) -> None:
-        if error is None or error.code() in PURGED:
-            return
-        self._caution.refused(known=False)
-        self._failures.append(
-            Refusal(f"{message.topic()}: {error.str()}", error.code() == KafkaError.MSG_SIZE_TOO_LARGE)
-        )
+    def _on_failure(self, sender: int, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            partition = message.partition()
+            self._note_failure(error, message.topic() or "", -1 if partition is None else partition, sender)
+
+    def _note_failure(self, error: KafkaError, topic: str, partition: int, sender: int) -> None:
+        if error.code() in ABOUT_THE_TOPIC or (error.code() in PURGED and self._gives_up):
+            self._silent[topic, partition].add(sender)
+        elif error.code() not in PURGED:
+            self._caution.refused(known=False)
+            self._failures.append(Refusal(f"{topic}: {error.str()}", error.code() == KafkaError.MSG_SIZE_TOO_LARGE))
 
     def _tracker(self, record: Outgoing) -> Callable[[KafkaError | None, Message], None]:
         def on_delivery(error: KafkaError | None, message: Message) -> None:
-            if error is not None and error.code() not in PURGED:
+            if error is None:
+                return
+            if error.code() in PURGED or error.code() in ABOUT_THE_TOPIC:
+                self._on_failure(sender_of(record), error, message)
+            else:
                 self._failures.append(self._refusal(error, record))
 
         return on_delivery
@@ -196,14 +256,46 @@ class KafkaTarget:
         """Store as `send` does: all is part of the transaction."""
         self.send(records)
 
-    def flush(self) -> list[Refusal]:
+    def flush(self, in_vain: InVain = never) -> list[Refusal]:
         """Flush, before the offsets are sent: the coordinator would say that the transaction is still being built."""
-        remaining = self._guard(partial(self._producer.flush, COMMIT_TIMEOUT_S))
+        left = self._wait(in_vain)
         self._take_failures()
+        sent, self._sent = self._sent, 0
+        gives_up = left > 0 and not self._failures
+        if gives_up:
+            self._give_up()
+        if self._silent or gives_up:
+            self._needs_another_id = True
+            if self._id is not None:
+                self._ended.append(self._id)
+            senders = {place: frozenset(partitions) for place, partitions in self._silent.items()}
+            self._silent.clear()
+            raise Unanswered(_told(senders, left), senders, acknowledged=left < sent)
         failures, self._failures = self._failures, []
-        if remaining and not failures:
-            raise TransactionAborted(f"{remaining} records were not acknowledged within {COMMIT_TIMEOUT_S:.0f} s")
         return failures
+
+    def _wait(self, in_vain: InVain) -> int:
+        """Wait for acknowledgements; return how many are missing after all."""
+        begun_s = moved_s = time.monotonic()
+        least = self._guard(partial(self._producer.flush, ASK_EACH_S))
+        while least:
+            left, now_s = self._guard(partial(self._producer.flush, ASK_EACH_S)), time.monotonic()
+            silent_s = now_s - moved_s
+            if left < least:
+                least, moved_s, silent_s = left, now_s, 0.0
+            if left and (now_s - begun_s > COMMIT_TIMEOUT_S or in_vain(int(silent_s * 1_000))):
+                return left
+        return 0
+
+    def _give_up(self) -> None:
+        """Give up what is not acknowledged, which tells what that is."""
+        self._gives_up = True
+        try:
+            self._producer.purge()
+            self._guard(partial(self._producer.flush, REPORT_TIMEOUT_S))
+            self._take_failures()
+        finally:
+            self._gives_up = False
 
     def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
         """Offsets with their metadata, then the commit."""
@@ -229,6 +321,8 @@ class KafkaTarget:
         """Abort what is open; what cannot be aborted now ends when the producer is replaced or fenced."""
         self._take_failures()
         self._failures.clear()
+        self._silent.clear()
+        self._sent = 0
         if self._id is None or self._producer in self._abandoned:
             return
         try:
@@ -240,13 +334,30 @@ class KafkaTarget:
 
     def fence(self, owner: str) -> None:
         """`init_transactions` under the former owner's id bumps its epoch and aborts what it left open."""
+        if owner in self._ended:
+            return
         with _naming(owner):
-            _init_transactions(Producer(self._make_settings(owner), logger=client_logger("target")))
+            try:
+                _init_transactions(Producer(self._make_settings(owner), logger=client_logger("target")))
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.CONCURRENT_TRANSACTIONS:
+                    raise
+                # Decided, and not ended in each partition: who reads what is committed waits where that is in doubt.
+                log.info("the former owner's transaction cannot end yet", owner=owner)
 
     def replace(self) -> None:
-        """A new producer under the same id, which fences the old one."""
+        """A new producer under the same id, which fences the old one.
+
+        It has another id where the old one's transaction cannot end: brokers end it in each partition that took part,
+        and let the id begin no other before. One of them may not answer for long.
+        """
         self._failures.clear()
+        self._silent.clear()
+        if self._id is not None and self._needs_another_id:
+            self._id = f"{self._id[:-ID_DIGITS]}{uuid4().hex[:ID_DIGITS]}"
+        self._needs_another_id = True
         self._producer = self._new_producer()
+        self._needs_another_id = False
 
     def close(self) -> None:
         """Nothing is left to send after `flush`."""
@@ -270,8 +381,16 @@ class KafkaTarget:
         return CommitUnknown(error.str())
 
 
+def _told(places: Mapping[tuple[str, int], frozenset[int]], records: int) -> str:
+    named = [topic if partition < 0 else f"{topic}[{partition}]" for topic, partition in sorted(places)]
+    shown = ", ".join([*named[:MOST_NAMED], *(["others"] if len(named) > MOST_NAMED else [])])
+    return (
+        f"{records} records were not acknowledged by {shown}" if named else f"{records} records were not acknowledged"
+    )
+
+
 def _init_transactions(producer: Producer) -> None:
-    """Get a producer id. Raises what the client raises.
+    """Get a producer id. Raises what the client raises; soon, if a transaction is decided and does not end.
 
     Where it cannot ask yet, as there is no connection, or is told to come back, as the broker still aborts a
     transaction, the client asks again half a second later; told to go on, it asks at once.
@@ -282,7 +401,11 @@ def _init_transactions(producer: Producer) -> None:
             producer.init_transactions(timeout_s)
             return
         except KafkaException as error:
-            if not error.args[0].retriable() or time.monotonic() > give_up_s:
+            reason, now_s = error.args[0], time.monotonic()
+            unended = (
+                reason.code() == KafkaError.CONCURRENT_TRANSACTIONS and now_s > give_up_s - INIT_TIMEOUT_S + ENDING_S
+            )
+            if unended or not reason.retriable() or now_s > give_up_s:
                 raise
         timeout_s = min(2 * timeout_s, LONGEST_ASKING_S)
 
@@ -340,9 +463,9 @@ class SplitTarget:
         """Produce the backlog's records in the transaction."""
         self._ledger.store(records)
 
-    def flush(self) -> list[Refusal]:
+    def flush(self, in_vain: InVain = never) -> list[Refusal]:
         """Wait until all that was delivered, and then all that was stored, is acknowledged."""
-        return [*self._plain.flush(), *self._ledger.flush()]
+        return [*self._plain.flush(in_vain), *self._ledger.flush(in_vain)]
 
     def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
         """Commit what was stored, with the progress; deliveries were settled before."""

@@ -24,8 +24,10 @@ from delaytopic_process.kafka_tokens import TokenFailure, TokenProblem, token_fa
 from delaytopic_relay.core.progress import usual_id
 from delaytopic_relay.core.recovery import SourceTopic
 from delaytopic_relay.errors import ConfigurationError, KafkaUnavailable, TopicForbidden
+from delaytopic_relay.kafka.looks import look_at
 from delaytopic_relay.kafka.preflight import UNLIMITED_BYTES, TopicFacts
 from delaytopic_relay.kafka.settings import Settings
+from delaytopic_relay.ports import Look
 
 TIMEOUT_S = 10.0
 SLICE_S = 1.0
@@ -169,6 +171,10 @@ class TopicReader:
             return SourceTopic(topic, cluster_id or "", usual_id(str(asked.result(TIMEOUT_S).topic_id)))
         except (KafkaException, TimeoutError) as error:
             raise KafkaUnavailable(f"the id of the topic {topic} is not known: {error}") from error
+
+    def look_at(self, topics: Collection[str]) -> Look:
+        """See `ports.LookAt`."""
+        return look_at(self._admin, topics)
 
     def ask_group(self, group_id: str, topic: str) -> tuple[Future[ConsumerGroupDescription], Future[TopicDescription]]:
         """Ask for a group and the topic that it reads, without waiting for the answers."""

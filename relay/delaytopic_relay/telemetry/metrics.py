@@ -18,10 +18,19 @@ from prometheus_client.registry import Collector
 
 from delaytopic_api.records import DeadLetterReason, is_ancient
 from delaytopic_api.relay import LATENESS_EDGES_MS, RelayStatus, ShardReason, ShardState
-from delaytopic_relay.errors import BacklogMoved, BucketLost, CommitUnknown, Fenced, StateInDoubt, TransactionAborted
+from delaytopic_relay.errors import (
+    BacklogMoved,
+    BucketLost,
+    CommitUnknown,
+    Fenced,
+    StateInDoubt,
+    TransactionAborted,
+    Unanswered,
+)
 
 INFINITY = "+Inf"
-STANDING_STILL = [reason for reason in ShardReason if reason is not ShardReason.RETENTION_PASSED]
+_GO_ON = (ShardReason.RETENTION_PASSED, ShardReason.TARGET_UNAVAILABLE)
+STANDING_STILL = [reason for reason in ShardReason if reason not in _GO_ON]
 
 
 class MillisecondHistogram:
@@ -67,7 +76,10 @@ LABELS = ("delaytopic_namespace", "delaytopic_name")
 DURATION_EDGES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 RECOVERY_CAUSES = (
     "assigned",
-    *(error.cause for error in (StateInDoubt, BacklogMoved, TransactionAborted, CommitUnknown, Fenced, BucketLost)),
+    *(
+        error.cause
+        for error in (StateInDoubt, BacklogMoved, TransactionAborted, Unanswered, CommitUnknown, Fenced, BucketLost)
+    ),
 )
 
 
@@ -223,6 +235,7 @@ class RelayMetrics(Collector):
         yield self._gauges_by("standing_shards", text, "reason", reasons)
         yield from self._clock(status)
         yield from self._transactions(status)
+        yield self._unanswered(status)
         yield from self._redis(status)
         yield from self._buckets(status)
 
@@ -246,6 +259,16 @@ class RelayMetrics(Collector):
         yield self._gauges_by("open_transaction_seconds", text, "partition", ages)
         text = "Source offsets behind open transactions of producers, which are read once these end."
         yield self._gauge("held_back_records", text, sum(each.held_back for each in by_partition.values()))
+
+    def _unanswered(self, status: RelayStatus) -> Metric:
+        """Report each topic, or partition of one, that does not answer; no series where all do."""
+        text = "Source partitions that wait for a topic that does not answer; 0 where its records are dead letters."
+        labels = (*LABELS, "topic", "partition")
+        family = GaugeMetricFamily("delaytopic_unanswered_topic_waiting_shards", text, labels=labels)
+        for each in status.unanswered:
+            partition = "" if each.partition is None else str(each.partition)
+            family.add_metric((*self._labels, each.topic, partition), each.waiting)
+        return family
 
     def _redis(self, status: RelayStatus) -> Iterator[Metric]:
         """Report what the shards take in Redis; no series with another backend."""

@@ -6,6 +6,7 @@ All is counted from the shards' own indexes, never from a scan of the backlog.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from delaytopic_api.relay import (
     ShardReason,
     ShardState,
     ShardStatus,
+    UnansweredTopic,
 )
 from delaytopic_relay.backlog.protocol import Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
@@ -29,6 +31,7 @@ from delaytopic_relay.core.partition import Share
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation
 from delaytopic_relay.core.second_clock import ClockState
+from delaytopic_relay.delivery.reachability import ANY, Trouble
 from delaytopic_relay.engine.loop import LoopSnapshot
 
 STEPS_MS = (1_000, 2_000, 5_000)
@@ -165,6 +168,7 @@ def relay_status(
         memory_bytes=sum(shard.size for shard in snapshot.shards.values()),
         due_histogram=_bins(whole, edges, now_ms),
         shards=sorted(shards, key=lambda shard: shard.partition),
+        unanswered=[*_unanswered(snapshot)],
     )
 
 
@@ -174,6 +178,25 @@ def _second_clock(clock: ClockState | None) -> SecondClockStatus | None:
     return SecondClockStatus(
         name=clock.name, agrees=clock.believed, ahead_ms=clock.ahead_ms, message=clock.message, trouble=clock.trouble
     )
+
+
+def _unanswered(snapshot: LoopSnapshot) -> Iterable[UnansweredTopic]:
+    waiting = Counter(each.destination for each in snapshot.held.values())
+    troubles = {each.destination: each for each in (*snapshot.held.values(), *snapshot.refused.values())}
+    for (topic, partition), trouble in sorted(troubles.items()):
+        yield UnansweredTopic(
+            topic=topic,
+            partition=partition if partition != ANY else None,
+            since_ms=trouble.since_ms,
+            waiting=waiting[trouble.destination],
+            message=trouble.seen,
+        )
+
+
+def _held(trouble: Trouble) -> str:
+    if trouble.further:
+        return f"it waits some seconds: {trouble.text}"
+    return f"it waits for a topic: {trouble.text}; it goes on by itself when that answers"
 
 
 def _shard(
@@ -206,9 +229,11 @@ def _shard(
     )
 
 
-def _reason(partition: int, snapshot: LoopSnapshot) -> str | None:
+def _reason(partition: int, snapshot: LoopSnapshot) -> ShardReason | None:
     if partition in snapshot.still:
         return snapshot.still[partition].reason
+    if partition in snapshot.held:
+        return ShardReason.TARGET_UNAVAILABLE
     return ShardReason.RETENTION_PASSED if partition in snapshot.missing else None
 
 
@@ -236,6 +261,8 @@ def _message(partition: int, shard: Shard, snapshot: LoopSnapshot, now_ms: int) 
         return snapshot.unreadable[partition]
     if partition in snapshot.still:
         return str(snapshot.still[partition])
+    if partition in snapshot.held:
+        return _held(snapshot.held[partition])
     if shard.replaying:
         what = (
             "the backlog moves here from another backend"
@@ -309,11 +336,13 @@ def _state(partition: int, shard: Shard, snapshot: LoopSnapshot) -> ShardState:
         return ShardState.REPLAYING
     if not shard.counted:
         return ShardState.RECOVERING
-    return ShardState.PAUSED if partition in snapshot.paused else ShardState.DELIVERING
+    return ShardState.PAUSED if partition in snapshot.paused or partition in snapshot.held else ShardState.DELIVERING
 
 
 def _waiting(partition: int, why: str, snapshot: LoopSnapshot) -> ShardStatus:
-    still = snapshot.still.get(partition)
+    still, held = snapshot.still.get(partition), snapshot.held.get(partition)
+    if still is None and held is not None:
+        why = _held(held)
     return ShardStatus(
         partition=partition,
         state=ShardState.FAILED if still is not None else ShardState.RECOVERING,
@@ -322,7 +351,7 @@ def _waiting(partition: int, why: str, snapshot: LoopSnapshot) -> ShardStatus:
         pending=0,
         overdue=0,
         ingest_lag=0,
-        reason=still.reason if still is not None else None,
+        reason=_reason(partition, snapshot),
         message=str(still) if still is not None else why,
     )
 

@@ -15,7 +15,7 @@ from unittest import mock
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Departing, Outgoing
 from delaytopic_relay.engine.loop import Loop, Parts
-from delaytopic_relay.ports import GroupMetadata, Source, Target
+from delaytopic_relay.ports import GroupMetadata, InVain, Source, Target, never
 
 Patch = tuple[Any, str, Any]
 """The owner of an attribute, its name, and what stands in its place."""
@@ -104,8 +104,8 @@ class BrokenTarget:
     def store(self, records: Sequence[Outgoing]) -> None:
         self.target.store(records)
 
-    def flush(self) -> Any:
-        return self.target.flush()
+    def flush(self, in_vain: InVain = never) -> Any:
+        return self.target.flush(in_vain)
 
     def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
         self.target.commit(progress, group)

@@ -75,6 +75,9 @@ class Setup(NamedTuple):
     """The number of these that are offered again at once."""
     stays_full: bool = False
     """True if the backlog is full when the faults end, and until everything that was asked for has left."""
+    stays_silent: bool = False
+    """True if the first partition of the target, and the other topic, take nothing when the faults end, and until
+    everything of the other shards has left."""
 
 
 class Recipe(NamedTuple):
@@ -217,6 +220,15 @@ class SegmentReplaced(NamedTuple):
     number: int
 
 
+class TargetSilent(NamedTuple):
+    """A partition of a topic takes nothing; one that `looks_well` answers all other requests."""
+
+    topic: str
+    partition: int
+    duration_ms: int
+    looks_well: bool
+
+
 class BucketDamaged(NamedTuple):
     """Somebody meddles with a bucket topic: `what` is truncated (its first part is gone), emptied, or foreign."""
 
@@ -246,6 +258,7 @@ Action = (
     | BacklogFull
     | BacklogDemoted
     | SegmentReplaced
+    | TargetSilent
     | BucketDamaged
 )
 

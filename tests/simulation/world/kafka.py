@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,11 +14,14 @@ from tests.simulation.world.transactions import State, Transaction, Transactions
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
 from delaytopic_relay.core.recovery import NOTHING_ACCEPTED, SourceTopic
 from delaytopic_relay.delivery.outbound import Outgoing
-from delaytopic_relay.ports import Committed
+from delaytopic_relay.delivery.reachability import Destination, Sight
+from delaytopic_relay.ports import Committed, Look
 
 START_MS = 1_000_000_000
 NEVER_CUT = 1 << 62
 SOURCE = "source"
+AGAIN = "~"
+"""Stands before the number of a relay's further `transactional.id`."""
 
 
 class Life(NamedTuple):
@@ -49,6 +52,15 @@ class Commit(NamedTuple):
     progress: Mapping[int, Progress]
 
 
+class Silence(NamedTuple):
+    """A time in which a partition of a topic takes nothing; one that `looks_well` answers all other requests."""
+
+    destination: Destination
+    from_ms: int
+    until_ms: int
+    looks_well: bool
+
+
 class Kafka:
     """Everything of Kafka that survives a relay, and the world's time."""
 
@@ -70,9 +82,10 @@ class Kafka:
         self.committed: dict[int, Committed] = {}
         self.commits: list[Commit] = []
         self.group = Group(range(shards), session_ms)
-        self.transactions = Transactions(self._transaction_committed, self._transaction_aborted)
+        self.transactions = Transactions(self._transaction_committed, self._transaction_aborted, self.silent)
         self.stones: list[Sent] = []
         """Tombstones that relays have written into the source; they are in its logs, too."""
+        self.silences: list[Silence] = []
         self.counts: Counter[str] = Counter()
         self._later: list[tuple[int, Callable[[], object]]] = []
 
@@ -118,6 +131,30 @@ class Kafka:
         log.append(self.now_ms, record.key, record.value, [*record.headers], within)
         self.stones.append(sent)
 
+    def silence(self, destination: Destination, duration_ms: int, *, looks_well: bool) -> None:
+        """Let a partition of a topic take nothing for so long."""
+        self.silences.append(Silence(destination, self.now_ms, self.now_ms + duration_ms, looks_well))
+
+    def end_silences(self) -> None:
+        """Let everything answer again."""
+        self.silences = [each._replace(until_ms=min(each.until_ms, self.now_ms)) for each in self.silences]
+
+    def silent(self) -> dict[Destination, Silence]:
+        """Return what takes nothing now."""
+        return {each.destination: each for each in self.silences if each.from_ms <= self.now_ms < each.until_ms}
+
+    def look_at(self, topics: Collection[str]) -> Look:
+        """See `ports.LookAt`: all that ever was silent is told of."""
+        silent = self.silent()
+        found: Sight = {
+            each.destination: "it has no leader"
+            if each.destination in silent and not silent[each.destination].looks_well
+            else None
+            for each in self.silences
+            if each.destination.topic in topics
+        }
+        return lambda: found
+
     def later(self, delay_ms: int, action: Callable[[], object]) -> None:
         """A request that is still on its way."""
         self._later.append((self.now_ms + delay_ms, action))
@@ -147,7 +184,7 @@ class Kafka:
     def _transaction_committed(self, transaction: Transaction) -> int:
         for shard, within in transaction.in_source.items():
             self.source[shard].end(within, commit=True)
-        return self._take(transaction.offsets, transaction.owner)
+        return self._take(transaction.offsets, transaction.owner.partition(AGAIN)[0])
 
     def _take(self, offsets: Mapping[int, Committed], relay: str) -> int:
         self.committed.update(offsets)

@@ -9,15 +9,25 @@ from typing import NoReturn
 
 from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.world.clocks import SimulatedClock
-from tests.simulation.world.kafka import Kafka, Life, Sent, committed_of
+from tests.simulation.world.kafka import AGAIN, SOURCE, Kafka, Life, Sent, committed_of
 from tests.simulation.world.refusing import refusal_of
 
 from delaytopic_relay.core.packed import AVAILABLE
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one
+from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one, sender_of
+from delaytopic_relay.delivery.reachability import Destination
 from delaytopic_relay.delivery.refusals import Caution, Refusal
-from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, StateInDoubt, TransactionAborted
-from delaytopic_relay.ports import GroupMetadata
+from delaytopic_relay.errors import (
+    CommitUnknown,
+    Fenced,
+    KafkaUnavailable,
+    StateInDoubt,
+    TransactionAborted,
+    Unanswered,
+)
+from delaytopic_relay.ports import GroupMetadata, InVain, never
+
+LONGEST_WAIT_MS = 10_000
 
 
 class Client(StrEnum):
@@ -45,9 +55,14 @@ class SimulatedTarget:
         self._state = Client.READY
         self._buffer: list[Sent] = []
         self._failures: list[Refusal] = []
+        self._silent: dict[tuple[str, int], set[int]] = {}
+        self._acknowledged = False
+        self._ended: set[str] = set()
+        self._needs_another_id = False
         self._caution = Caution()
         self._is_careful = False
         self._stored = False
+        self._number = 1
         self._epoch = kafka.transactions.initialise(self.owner) if transactional else 0
 
     # -- records
@@ -99,27 +114,53 @@ class SimulatedTarget:
     def _flush(self) -> None:
         """Let what was buffered reach the broker; it tells a fenced producer so only in the reports."""
         records, self._buffer = self._buffer, []
-        if not self.owner:
-            for sent in records:
-                self._kafka.take(sent)
-            return
+        silent = self._kafka.silent() if records else {}
+        waits = bool(records) and self._waits_for_markers
         for sent in records:
+            destination = destination_of(sent.record)
+            if destination in silent or waits:
+                self._silent.setdefault(destination, set()).add(sender_of(sent.record))
+                self._kafka.counts["path: not acknowledged"] += 1
+            else:
+                self._acknowledged = True
+            if not self.owner or waits:
+                if destination not in silent and not waits:
+                    self._kafka.take(sent)
+                continue
             try:
                 transaction = self._kafka.transactions.current(self.owner, self._epoch, self._kafka.now_ms)
             except Fenced as error:
                 self._state = Client.FATAL
                 self._failures.append(Refusal(str(error), too_large=False))
                 return
+            if destination in silent:
+                self._kafka.transactions.join(self.owner, destination)
+                continue
             moved = Sent(sent.record, sent.at_ms, sent.shown_ms, sent.life, transaction)
             self._kafka.take(moved)
 
-    def flush(self) -> list[Refusal]:
-        return self._gate.call("flush", self._flushed, self._unsettled)
+    @property
+    def _waits_for_markers(self) -> bool:
+        """Return whether the id begins no transaction, as the last one cannot end."""
+        return bool(self.owner) and self._kafka.transactions.cannot_end(self.owner)
 
-    def _flushed(self) -> list[Refusal]:
+    def flush(self, in_vain: InVain = never) -> list[Refusal]:
+        return self._gate.call("flush", partial(self._flushed, in_vain), self._unsettled)
+
+    def _flushed(self, in_vain: InVain = never) -> list[Refusal]:
         self._flush()
+        if self._silent:
+            self._tell_silence(in_vain)
+        self._acknowledged = False
         failures, self._failures = self._failures, []
         return failures
+
+    def _tell_silence(self, in_vain: InVain) -> NoReturn:
+        any(in_vain(silent_ms) for silent_ms in range(0, LONGEST_WAIT_MS, 500))
+        self._needs_another_id = True
+        self._ended.add(self.owner)
+        senders = {each: frozenset(partitions) for each, partitions in self._silent.items()}
+        raise Unanswered("not acknowledged", senders, acknowledged=self._acknowledged)
 
     def _unsettled(self, fault: Fault) -> list[Refusal]:
         if fault.what is What.RETRIABLE:  # half of it was not acknowledged in time
@@ -139,6 +180,9 @@ class SimulatedTarget:
 
     def _add_offsets(self, progress: Mapping[int, Progress], group: tuple[int, int]) -> None:
         self._object_unless(Client.OPEN)
+        if self._waits_for_markers:
+            self._state = Client.UNCLEAR
+            raise CommitUnknown("the offsets were not taken into the transaction")
         self._ask_coordinator(lambda: self._offsets_arrive(progress, group, self._epoch))
 
     def _offsets_arrive(self, progress: Mapping[int, Progress], group: tuple[int, int], epoch: int) -> None:
@@ -153,6 +197,8 @@ class SimulatedTarget:
         self._object_unless(Client.OPEN, *([] if commit else [Client.ABORTABLE]))
         if commit:
             self._flush()
+            if self._silent:
+                raise TransactionAborted("records were not acknowledged")
         end = self._kafka.transactions.end
         self._ask_coordinator(lambda: end(self.owner, self._epoch, commit=commit, markers_later=markers_later))
         self._state = Client.READY
@@ -196,6 +242,8 @@ class SimulatedTarget:
     def abort(self) -> None:
         self._failures.clear()
         self._buffer.clear()
+        self._silent.clear()
+        self._acknowledged = False
         if self._state in (Client.OPEN, Client.ABORTABLE):
             abort = partial(self._end, commit=False)
             self._gate.call("abort", partial(self._try, abort), partial(self._not_aborted, abort))
@@ -221,12 +269,24 @@ class SimulatedTarget:
     def replace(self) -> None:
         self._failures.clear()
         self._buffer.clear()
+        self._silent.clear()
+        self._acknowledged = False
         self._kafka.counts["path: producer replaced"] += 1
+        if self.owner and self._needs_another_id:
+            self._number += 1
+            self.owner = f"{self._name}{AGAIN}{self._number}"
+            self._kafka.counts["path: another id"] += 1
+        self._needs_another_id = True
         self._epoch = self._initialise("replace", self.owner) if self.owner else 0
         self._state = Client.READY
+        self._needs_another_id = False
 
     def _initialise(self, effect: str, owner: str) -> int:
         initialise = partial(self._kafka.transactions.initialise, owner)
+        if effect == "fence" and (owner in self._ended or self._kafka.transactions.cannot_end(owner)):
+            return 0
+        if self._kafka.transactions.cannot_end(owner):
+            raise KafkaUnavailable(f"transactions of {owner}: the last one cannot end")
 
         def no_answer(fault: Fault) -> int:
             if fault.what is What.UNANSWERED:
@@ -271,3 +331,10 @@ class SimulatedTarget:
         if state is Client.ABORTABLE:
             raise TransactionAborted("the transaction must be aborted")
         raise CommitUnknown("Local: Erroneous state")
+
+
+def destination_of(record: Outgoing) -> Destination:
+    """The partition that a record goes to: of the target the source's, of others the one it names, or the first."""
+    if record.topic in (SOURCE, "target"):
+        return Destination(record.topic, sender_of(record))
+    return Destination(record.topic, max(0, record.partition))

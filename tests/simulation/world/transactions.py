@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tests.simulation.world.source_log import SourceTransaction
 
+from delaytopic_relay.delivery.reachability import Destination
 from delaytopic_relay.errors import Fenced
 from delaytopic_relay.ports import Committed
 
@@ -40,10 +41,18 @@ class Transaction:
 class Transactions:
     """One transaction at a time for each `transactional.id`."""
 
-    def __init__(self, committed: Callable[[Transaction], int], aborted: Callable[[Transaction], None]) -> None:
+    def __init__(
+        self,
+        committed: Callable[[Transaction], int],
+        aborted: Callable[[Transaction], None],
+        silent: Callable[[], Container[Destination]],
+    ) -> None:
         """`committed` makes the offsets of a transaction the group's, and numbers the commit; `aborted` ends what is
-        not.
+        not; `silent` are the partitions of topics that answer nobody.
         """
+        self._silent = silent
+        self._unended: dict[str, set[Destination]] = {}
+        """Where markers are still to be written, by `transactional.id`."""
         self._committed = committed
         self._aborted = aborted
         self.epochs: dict[str, int] = {}
@@ -64,6 +73,15 @@ class Transactions:
         if owner not in self._current:
             self._current[owner] = Transaction(owner, now_ms)
         return self._current[owner]
+
+    def join(self, owner: str, destination: Destination) -> None:
+        """A partition that answers nobody takes part in the transaction, which cannot end before it does."""
+        self._unended.setdefault(owner, set()).add(destination)
+
+    def cannot_end(self, owner: str) -> bool:
+        """Return whether the last transaction is decided, and no other can begin."""
+        silent = self._silent()
+        return owner not in self._current and any(each in silent for each in self._unended.get(owner, ()))
 
     def end(self, owner: str, epoch: int, *, commit: bool, markers_later: bool = False) -> None:
         """End whatever is open under this epoch: a request that comes late does not know which it was meant for.

@@ -39,6 +39,7 @@ from delaytopic_relay.delivery.outbound import (
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import TopicGlobs
+from delaytopic_relay.engine.holding import Holding, OwnTopics
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.reading import Reading
@@ -196,12 +197,14 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
             addressing=addressing,
             manager=backlog.manager,
             takeover=takeover,
+            holding=Holding(OwnTopics(SOURCE, TARGET, DEAD), FURTHER, world.kafka.look_at, clock),
             pace=Pace(50, setup.transactional),
             memory_bytes=setup.memory_bytes,
             clock=clock,
             events=events,
             suspension=setup.suspension,
             second_clock=setup.second_clock(world),
+            learn=lambda topics: None,
         )
     )
     loop.start()

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from delaytopic_api.relay import BucketStatus, RelayState, RelayStatus, SecondClockStatus, ShardState, ShardStatus
+from delaytopic_api.relay import (
+    BucketStatus,
+    RelayState,
+    RelayStatus,
+    SecondClockStatus,
+    ShardState,
+    ShardStatus,
+    UnansweredTopic,
+)
 from delaytopic_api.values import BackendType, Guarantee
 
 AS_OF_MS = 1_795_269_600_000
@@ -43,5 +51,6 @@ def relay_status(**changes: Any) -> RelayStatus:
         ingest_lag=5,
         memory_bytes=4_096,
         second_clock=SecondClockStatus(name="Redis at redis:6379", agrees=True, ahead_ms=3),
+        unanswered=[UnansweredTopic(topic="orders", partition=2, since_ms=AS_OF_MS, waiting=1, message="no leader")],
     )
     return status.model_copy(update=changes)

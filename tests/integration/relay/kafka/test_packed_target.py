@@ -21,7 +21,7 @@ from delaytopic_cli.judge.reading import RawRecord
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Schedule
 from delaytopic_relay.delivery.outbound import PackedBatch, one_by_one
 from delaytopic_relay.delivery.refusals import Refusal
-from delaytopic_relay.errors import Fenced
+from delaytopic_relay.errors import Fenced, Unanswered
 from delaytopic_relay.kafka.settings import Settings, producer_settings
 from delaytopic_relay.kafka.target import KafkaTarget
 
@@ -265,12 +265,33 @@ def test_a_record_that_the_client_refuses_is_named_and_those_around_it_arrive(
     assert offsets(kafka, topic, 4) == [0, 1, 3, 4]
 
 
-def test_a_topic_that_is_not_there_is_told(make_target: MakeTarget) -> None:
+def test_a_topic_that_is_not_there_is_named_with_the_source_partition_that_sends_to_it(make_target: MakeTarget) -> None:
     target, topic = make_target(topic_metadata_propagation_max_ms=100), unique("nowhere")
 
     target.send([batch_of(topic, numbered(3))])
+    with pytest.raises(Unanswered) as caught:
+        target.flush()
 
-    assert set(target.flush()) == {Refusal(f"{topic}: Broker: Unknown topic or partition", too_large=False)}
+    assert caught.value.senders == {(topic, -1): {SHARD}}
+
+
+@pytest.mark.parametrize("owner", [True, False])
+def test_what_is_given_up_names_its_topic_and_source_partition_and_nothing_else_does(
+    kafka: KafkaAddress, make_target: MakeTarget, owner: bool
+) -> None:
+    good, bad = topic_of(kafka), unique("nowhere")
+    target = make_target(unique("owner") if owner else None)
+
+    target.begin()
+    target.send([batch_of(good, numbered(3))])
+    target.send([batch_of(bad, numbered(3))])
+    with pytest.raises(Unanswered) as caught:
+        target.flush(lambda silent_ms: silent_ms > 500)
+    target.abort()
+
+    assert caught.value.senders == {(bad, -1): {SHARD}}
+    assert caught.value.acknowledged
+    assert len(offsets(kafka, good)) == (0 if owner else 3)
 
 
 # -- other producers under the same name

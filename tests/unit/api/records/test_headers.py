@@ -42,6 +42,7 @@ def test_the_reasons_of_dead_letters_are_stable_tokens() -> None:
         "beyond-max-delay",
         "forbidden-target",
         "unknown-target",
+        "target-unavailable",
         "expired",
         "too-large",
         "too-many-headers",

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from delaytopic_api import RelayStatus
-from delaytopic_api.relay import Cursor, DueBin, RelayState, ShardState, ShardStatus
+from delaytopic_api.relay import Cursor, DueBin, RelayState, ShardState, ShardStatus, UnansweredTopic
 from delaytopic_api.values import BackendType, Guarantee
 
 STATUS = RelayStatus(
@@ -39,6 +39,7 @@ STATUS = RelayStatus(
             ingest_lag=8,
         )
     ],
+    unanswered=[UnansweredTopic(topic="shop.orders", since_ms=900, message="it has no leader")],
 )
 ON_THE_WIRE = {
     "relay": "relay-0",
@@ -88,6 +89,9 @@ ON_THE_WIRE = {
             "missingOffsets": 0,
             "message": None,
         }
+    ],
+    "unanswered": [
+        {"topic": "shop.orders", "partition": None, "sinceMs": 900, "waiting": 0, "message": "it has no leader"}
     ],
 }
 

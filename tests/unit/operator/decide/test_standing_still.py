@@ -51,6 +51,14 @@ def test_partitions_that_stand_still_need_a_person_and_the_way_on_is_said() -> N
     )
 
 
+def test_partitions_that_wait_for_a_topic_are_said_and_need_nobody_to_decide() -> None:
+    found = still(look(), "TargetUnavailable", ShardState.PAUSED)
+
+    assert said(found)["TopicsReady"] == ("False", "TargetUnavailable")
+    assert "Stalled" not in said(found)
+    assert message(found, "TopicsReady") == "1 source partitions (the first: 0): its offsets are of another topic"
+
+
 @pytest.mark.parametrize(
     ("reason", "word"),
     [

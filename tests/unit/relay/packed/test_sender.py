@@ -184,7 +184,7 @@ def test_arguments_that_make_no_sense_are_refused_and_nothing_is_sent(
 # -- failures
 
 
-def test_records_that_time_out_are_failures_once_and_no_more_than_64_are_kept() -> None:
+def test_records_that_time_out_are_failures_and_alike_ones_are_told_once() -> None:
     made = hopeless()
     sender = extension.Sender()
     produce(sender)
@@ -192,19 +192,43 @@ def test_records_that_time_out_are_failures_once_and_no_more_than_64_are_kept() 
     left = made.flush(10)
 
     assert left == 0
-    assert sender.failures() == [(KafkaError._MSG_TIMED_OUT, "topic")] * 64
+    assert sender.failures() == [(KafkaError._MSG_TIMED_OUT, "topic", 0, 3)]
     assert sender.failures() == []
 
 
-def test_records_that_are_purged_are_no_failures_and_hide_none() -> None:
+def test_of_failures_that_differ_64_are_kept() -> None:
+    made = hopeless()
+    sender = extension.Sender()
+    for partition in range(100):
+        sender.produce("topic", partition, SCHEDULES[:2], 0, *RECEIPT)
+
+    made.flush(10)
+
+    assert len({*sender.failures()}) == 64
+
+
+def test_records_that_are_purged_name_where_they_were_to_go_and_the_source_partition_of_their_receipts() -> None:
     made = producer()
     sender = extension.Sender()
-    produce(sender)
+    for partition, shard in ((0, 3), (1, 3), (0, 17)):
+        sender.produce("topic", partition, SCHEDULES, 0, "delay-receipt", b":%d:" % shard, b":6:source")
 
     made.purge()
     made.flush(10)
 
-    assert sender.failures() == []
+    assert {*sender.failures()} == {
+        (KafkaError._PURGE_QUEUE, "topic", partition, shard) for partition, shard in ((0, 3), (1, 3), (0, 17))
+    }
+
+
+def test_a_failure_without_a_source_partition_in_its_receipt_says_so() -> None:
+    made = hopeless()
+    sender = extension.Sender()
+    sender.produce("topic", 0, SCHEDULES, 0, "delay-receipt", b":x:", b":6:source")
+
+    made.flush(10)
+
+    assert sender.failures() == [(KafkaError._MSG_TIMED_OUT, "topic", 0, -1)]
 
 
 def test_records_that_others_send_through_the_producer_are_no_failures_of_the_sender() -> None:
@@ -226,4 +250,4 @@ def test_the_longest_name_of_a_topic_is_told_whole() -> None:
     sender.produce("t" * 249, 0, SCHEDULES[:1], 0, *RECEIPT)
     made.flush(10)
 
-    assert sender.failures() == [(KafkaError._MSG_TIMED_OUT, "t" * 249)]
+    assert sender.failures() == [(KafkaError._MSG_TIMED_OUT, "t" * 249, 0, 3)]
