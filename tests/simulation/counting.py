@@ -79,6 +79,11 @@ PATHS_OF_MEMBERS = tuple(
         "partitions without an owner",
     )
 )
+FAULTS_OF_TARGETS = ("event: target silent",)
+PATHS_OF_TARGETS = tuple(
+    f"path: {name}"
+    for name in ("not acknowledged", "started over, unanswered", "another id", "dead letter of a target")
+)
 PATHS_OF_EDITS = (
     *("path: former rules in force for what waits", "path: former rules done"),
     *("path: an edit waits", "path: no queue any more"),
@@ -96,6 +101,8 @@ EXPECTED: dict[str, Names] = {
     "Redelivery": (FAULTS, (*PATHS, *PATHS_OF_MARKERS)),
     "RedeliveryBuckets": (FAULTS_OF_BUCKETS, (*PATHS_OF_BUCKETS, *PATHS_OF_MARKERS)),
     "Trouble": ((*FAULTS, *FAULTS_OF_REDIS), (*PATHS, *PATHS_OF_REDIS)),
+    "Targets": ((*FAULTS, *FAULTS_OF_TARGETS), (*PATHS, *PATHS_OF_TARGETS)),
+    "TargetsBuckets": ((*FAULTS_OF_BUCKETS, *FAULTS_OF_TARGETS), (*PATHS_OF_BUCKETS, *PATHS_OF_TARGETS)),
     "Members": ((*FAULTS, *FAULTS_OF_MEMBERS), (*PATHS, *PATHS_OF_MEMBERS)),
     "MembersBuckets": ((*FAULTS_OF_BUCKETS, *FAULTS_OF_MEMBERS_OF_BUCKETS), (*PATHS_OF_BUCKETS, *PATHS_OF_MEMBERS)),
     "Edits": ((*FAULTS, "event: edit"), (*PATHS, *PATHS_OF_EDITS)),

@@ -14,10 +14,14 @@ from tests.simulation.mutants import (
     of_recovery,
     of_rules,
     of_stores,
+    of_targets,
 )
 from tests.simulation.mutants.breaking import Mutant
 
-ROOMS = (of_recovery, of_commits, of_stores, of_buckets, of_dialects, of_members, of_rules, of_identity, of_clocks)
+ROOMS = (
+    *(of_recovery, of_commits, of_stores, of_buckets, of_dialects, of_members, of_rules, of_identity, of_clocks),
+    of_targets,
+)
 MUTANTS: dict[str, Mutant] = {mutant.name: mutant for of in ROOMS for mutant in of.MUTANTS}
 
 

@@ -13,6 +13,7 @@ from tests.simulation.plans.identity_planning import identity_bucket_plan_for, i
 from tests.simulation.plans.member_planning import member_bucket_plan_for, member_plan_for
 from tests.simulation.plans.plan import Plan, Produce, Recipe
 from tests.simulation.plans.planning import plan_for
+from tests.simulation.plans.target_planning import target_bucket_plan_for, target_plan_for
 from tests.simulation.plans.trouble_planning import trouble_plan_for
 from tests.simulation.plans.workloads import MESSAGES
 
@@ -69,6 +70,8 @@ PLANS: dict[str, Callable[[int], Plan]] = {
     "Redelivery": redelivery_plan_for,
     "RedeliveryBuckets": redelivery_bucket_plan_for,
     "Trouble": trouble_plan_for,
+    "Targets": target_plan_for,
+    "TargetsBuckets": target_bucket_plan_for,
     "Members": member_plan_for,
     "MembersBuckets": member_bucket_plan_for,
     "Edits": edit_plan_for,
