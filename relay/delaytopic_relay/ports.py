@@ -26,12 +26,12 @@ Look = Callable[[], Sight | None]
 """Returns what a look at topics has found, and None while it is under way."""
 LookAt = Callable[[Collection[str]], Look]
 """Begins to look at topics, whether they can be written to, without waiting and without writing to them."""
-InVain = Callable[[int], bool]
+InVain = Callable[[int], bool | None]
 """Asked now and then while acknowledgements are waited for, with the milliseconds for which none has come: True if none
-will."""
+will, None while that is being looked up."""
 
 
-def never(silent_ms: int) -> bool:
+def never(silent_ms: int) -> bool | None:
     """Wait for acknowledgements as long as is waited at all."""
     return False
 

@@ -91,10 +91,10 @@ class Holding:
         """Take note that records of the backlog go to these topics."""
         self._named |= topics
 
-    def in_vain(self, silent_ms: int) -> bool:
+    def in_vain(self, silent_ms: int) -> bool | None:
         """Tell whether it is of no use to wait any longer, when nothing was acknowledged for so long.
 
-        It is not if a topic that records may have gone to is bad: that is looked up meanwhile.
+        It is not if a topic that records may have gone to is bad: that is looked up meanwhile. None until it is.
         """
         if silent_ms < self._patience_ms:
             return False
@@ -105,7 +105,7 @@ class Holding:
             self._ask(self._own.names | self._named, now_ms)
         found = self._answer()
         if found is None:
-            return False
+            return None
         self._found = found
         bad = any(reason is not None for reason in found.values())
         return bad or (silent_ms >= TRIED_MS and bool(found) and bool(self._reachability.tried()))

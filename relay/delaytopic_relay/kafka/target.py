@@ -42,6 +42,8 @@ ASKING_S = 0.02
 LONGEST_ASKING_S = 0.8
 """The timeouts of the first attempt to get a producer id and of later ones, each twice as long as the one before."""
 REPORT_TIMEOUT_S = 0.5
+LOOKING_S = 3.0
+"""For an answer whether a topic is bad, when a transaction has failed."""
 ASK_EACH_S = 0.1
 """Between two looks at how many records are still not acknowledged."""
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
@@ -101,7 +103,11 @@ class KafkaTarget:
         """Records since the last flush."""
         self._silent: dict[tuple[str, int], set[int]] = defaultdict(set)
         """The source partitions whose records were given up, by the topic's partition that they were sent to."""
-        self._gives_up = False
+        self._purged: dict[tuple[str, int], set[int]] = defaultdict(set)
+        """The same of what was given up by the client, as the transaction failed, or on request."""
+        self._error: KafkaException | None = None
+        """Why the transaction takes no further records."""
+        self._aborts = False
         self._ended: deque[str] = deque(maxlen=MOST_ENDED)
         """Own ids of before whose last transaction is aborted, and which nobody uses any more."""
         self._needs_another_id = False
@@ -153,7 +159,7 @@ class KafkaTarget:
         produce: Any = self._producer.produce
         report = partial(self._on_failure, sender)
         for record in records:
-            if self._failures and self._id is not None:
+            if (self._failures or self._error is not None) and self._id is not None:
                 return
             if type(record) is PackedBatch:
                 self._send_packed(record, sender, careful=careful)
@@ -218,8 +224,13 @@ class KafkaTarget:
             return
         # A refused record puts the transaction in error; its report may still be on the way.
         self._guard(partial(self._producer.poll, REPORT_TIMEOUT_S if error.code() == KafkaError._STATE else 0))
-        if not self._failures:
-            raise self._translated(exception) from exception
+        if self._failures:
+            return
+        translated = self._translated(exception)
+        if self._id is None or isinstance(translated, Fenced):
+            raise translated from exception
+        # The tick is given up when it settles, which tells why.
+        self._error = exception
 
     def _on_failure(self, sender: int, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -227,9 +238,12 @@ class KafkaTarget:
             self._note_failure(error, message.topic() or "", -1 if partition is None else partition, sender)
 
     def _note_failure(self, error: KafkaError, topic: str, partition: int, sender: int) -> None:
-        if error.code() in ABOUT_THE_TOPIC or (error.code() in PURGED and self._gives_up):
+        if error.code() in PURGED:
+            if not self._aborts:
+                self._purged[topic, partition].add(sender)
+        elif error.code() in ABOUT_THE_TOPIC:
             self._silent[topic, partition].add(sender)
-        elif error.code() not in PURGED:
+        else:
             self._caution.refused(known=False)
             self._failures.append(Refusal(f"{topic}: {error.str()}", error.code() == KafkaError.MSG_SIZE_TOO_LARGE))
 
@@ -264,13 +278,17 @@ class KafkaTarget:
         gives_up = left > 0 and not self._failures
         if gives_up:
             self._give_up()
-        if self._silent or gives_up:
+        failed = not self._failures and (self._error is not None or (bool(self._purged) and not gives_up))
+        if self._silent or gives_up or (failed and _is_in_vain(in_vain)):
             self._needs_another_id = True
             if self._id is not None:
                 self._ended.append(self._id)
-            senders = {place: frozenset(partitions) for place, partitions in self._silent.items()}
-            self._silent.clear()
-            raise Unanswered(_told(senders, left), senders, acknowledged=left < sent)
+            senders = {
+                place: frozenset(self._silent[place] | self._purged[place]) for place in {*self._silent, *self._purged}
+            }
+            raise Unanswered(_told(senders, left), senders, acknowledged=left < sent and not failed)
+        if self._error is not None and not self._failures:
+            raise self._translated(self._error) from self._error
         failures, self._failures = self._failures, []
         return failures
 
@@ -289,13 +307,9 @@ class KafkaTarget:
 
     def _give_up(self) -> None:
         """Give up what is not acknowledged, which tells what that is."""
-        self._gives_up = True
-        try:
-            self._producer.purge()
-            self._guard(partial(self._producer.flush, REPORT_TIMEOUT_S))
-            self._take_failures()
-        finally:
-            self._gives_up = False
+        self._producer.purge()
+        self._guard(partial(self._producer.flush, REPORT_TIMEOUT_S))
+        self._take_failures()
 
     def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
         """Offsets with their metadata, then the commit."""
@@ -320,17 +334,25 @@ class KafkaTarget:
     def abort(self) -> None:
         """Abort what is open; what cannot be aborted now ends when the producer is replaced or fenced."""
         self._take_failures()
-        self._failures.clear()
-        self._silent.clear()
-        self._sent = 0
+        self._forget_failures()
         if self._id is None or self._producer in self._abandoned:
             return
+        self._aborts = True
         try:
             with _raised_by_the_client():
                 self._producer.abort_transaction(ABORT_TIMEOUT_S)
         except KafkaException as error:
             if error.args[0].code() != KafkaError._STATE:
                 log.warning("transaction not aborted", reason=error.args[0].str())
+        finally:
+            self._take_failures()
+            self._aborts = False
+
+    def _forget_failures(self) -> None:
+        self._failures.clear()
+        self._silent.clear()
+        self._purged.clear()
+        self._error, self._sent = None, 0
 
     def fence(self, owner: str) -> None:
         """`init_transactions` under the former owner's id bumps its epoch and aborts what it left open."""
@@ -351,8 +373,7 @@ class KafkaTarget:
         It has another id where the old one's transaction cannot end: brokers end it in each partition that took part,
         and let the id begin no other before. One of them may not answer for long.
         """
-        self._failures.clear()
-        self._silent.clear()
+        self._forget_failures()
         if self._id is not None and self._needs_another_id:
             self._id = f"{self._id[:-ID_DIGITS]}{uuid4().hex[:ID_DIGITS]}"
         self._needs_another_id = True
@@ -379,6 +400,14 @@ class KafkaTarget:
         if error.txn_requires_abort() or self._id is None:
             return TransactionAborted(error.str())
         return CommitUnknown(error.str())
+
+
+def _is_in_vain(in_vain: InVain) -> bool:
+    """Have it looked up, and wait for the answer."""
+    give_up_s = time.monotonic() + LOOKING_S
+    while (found := in_vain(int(COMMIT_TIMEOUT_S * 1_000))) is None and time.monotonic() < give_up_s:
+        time.sleep(ASK_EACH_S / 10)
+    return bool(found)
 
 
 def _told(places: Mapping[tuple[str, int], frozenset[int]], records: int) -> str:

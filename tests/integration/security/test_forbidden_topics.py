@@ -42,3 +42,26 @@ def test_records_for_topics_without_the_right_become_dead_letters_and_the_others
     assert {letter.source: letter.reason for letter in route.dead_letters()} == dict.fromkeys(
         forbidden, "unknown-target"
     )
+
+
+@pytest.mark.takes_long("the client tries for a second before it is looked up why nothing is acknowledged")
+@pytest.mark.parametrize("guarantee", ["ExactlyOnce", pytest.param("AtLeastOnce", marks=pytest.mark.nightly)])
+def test_a_dead_letter_topic_without_the_right_keeps_only_the_partition_with_a_bad_record_waiting(
+    guarded_route: GuardedRoute,
+    guarded_kafka: SecureKafka,
+    certificates: Certificates,
+    tmp_path: Path,
+    guarantee: str,
+) -> None:
+    route = guarded_route(guarded_kafka.sasl, by_password(tmp_path, certificates, SCRAM), guarantee=guarantee)
+    deny(guarded_kafka.plain, route.dead_letter, AclOperation.WRITE)
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+
+    produce(guarded_kafka.plain, route.source, [Sent(b"k", b"v", [("deliver-at", b"soon")], 0)])
+    good = produce(guarded_kafka.plain, route.source, [Sent(b"k", b"v", [], partition) for partition in (1, 2, 3)])
+
+    wait_for(lambda: {record.source for record in route.delivered()} >= {*good}, relay.why)
+    wait_for(lambda: relay.status()["unanswered"], relay.why)
+    (waiting,) = [shard for shard in relay.status()["shards"] if shard["reason"] == "TargetUnavailable"]
+    assert waiting["partition"] == 0
+    assert "this relay's user may not write to it" in waiting["message"]
