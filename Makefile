@@ -7,6 +7,8 @@ STAMP  := $(VENV)/.installed
 # Tests run file by file, in half more processes than there are processors, with servers in common. How late records
 # are cannot be measured beside other tests: what has the mark `alone` runs afterwards, one by one.
 TOGETHER  := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+# They are all in this folder; elsewhere thousands of tests would be collected for nothing.
+ALONE     := tests/integration
 EVERY_DAY := not backlog and not nightly and not e2e
 # Which backend `make demo` shows, and whose histories `make simulate` runs: RedisZset or KafkaBuckets; for histories
 # also Scheduler, a dialect that writes tombstones and a history topic, Redelivery and RedeliveryBuckets, one that puts
@@ -44,7 +46,7 @@ test: lint pytest ## Lint, types, import rules, all tests but `test-nightly`, `b
 
 pytest: prepare ## All tests of `test`, without lint
 	@$(BIN)/python -m pytest -m "$(EVERY_DAY) and not alone" $(TOGETHER); together=$$?; \
-		$(BIN)/python -m pytest -m "$(EVERY_DAY) and alone" && exit $$together
+		$(BIN)/python -m pytest -m "$(EVERY_DAY) and alone" $(ALONE) && exit $$together
 
 test-unit: $(STAMP) ## The tests that need no server, in under a minute
 	@$(BIN)/python -m pytest -m "not integration and not long and not nightly and not e2e"
@@ -52,7 +54,7 @@ test-unit: $(STAMP) ## The tests that need no server, in under a minute
 test-nightly: $(STAMP) ## What is long and rare: more faults, crash points, brokers of three, thousands of objects, many seeds
 	@$(BIN)/python -m tests.harness.prepare --nightly
 	@$(BIN)/python -m pytest -m "nightly and not alone" $(TOGETHER); together=$$?; \
-		$(BIN)/python -m pytest -m "nightly and alone" && exit $$together
+		$(BIN)/python -m pytest -m "nightly and alone" $(ALONE) && exit $$together
 
 backlog: $(STAMP) ## A million records that wait for up to a month, with each backend: restart, size, memory; jobs among them
 	@$(BIN)/python -m pytest -s -m backlog

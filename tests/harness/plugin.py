@@ -25,6 +25,8 @@ NOISE: Final = 6.0
 """The factor by which a test without that mark may exceed it before it fails the run: no busy machine explains more."""
 NOT_EVERY_DAY: Final = ("nightly", "e2e", "backlog")
 SPARK: Final = "tests/integration/slo/"
+ALONE: Final = "tests/integration/"
+"""The folder of all tests with the mark `alone`: the Makefile looks for them nowhere else."""
 SNAPSHOT: Final = "DELAYTOPIC_TEST_DURATIONS"
 """The environment variable with the file of durations that all workers of a run read."""
 _DURATIONS: Final = "delaytopic"
@@ -72,8 +74,11 @@ class Worker:
         elif any(item.get_closest_marker(name) for name in NOT_EVERY_DAY):
             item.user_properties.append((EXCUSE, "not a test of every day"))
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Begin with the files that took longest in the last run on this machine: all workers end at one time then."""
+        if astray := [each.nodeid for each in items if each.get_closest_marker("alone") and ALONE not in each.nodeid]:
+            raise pytest.UsageError(f"a test with the mark alone has to be in {ALONE}: {', '.join(astray)}")
         if not hasattr(config, "workerinput"):
             return  # one process alone keeps the order, in which quick tests say first what is wrong
         known = read_durations(Path(os.environ[SNAPSHOT]))
