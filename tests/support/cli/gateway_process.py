@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
+from unittest import mock
 
 from tests.support.child_process import ChildProcess
 from tests.support.cli.rights import Everybody
@@ -24,6 +25,7 @@ from delaytopic_api.values import Dialect, Ids
 from delaytopic_cli.client.relay_listing import ask_relays
 from delaytopic_cli.gateway.access import LoopbackAccess
 from delaytopic_cli.gateway.app import gateway_app
+from delaytopic_cli.gateway.bounds import connections
 from delaytopic_cli.gateway.jobs import running_jobs
 from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
 from delaytopic_cli.gateway.probes import probes_app
@@ -48,6 +50,8 @@ class Settings:
     relay_urls: list[str]
     is_shared: bool = False
     """Its callers name themselves in the header `user`; else everybody is the same."""
+    read_s: float = connections.READ_S
+    """So long a client may take to read what waits for it."""
 
     def to_route(self) -> Route:
         return Route(
@@ -133,7 +137,10 @@ def main() -> None:
     kafka = {"bootstrap.servers": settings.bootstrap_servers}
     gateway = Gateway(OneRoute(settings), KafkaCluster(kafka), ask_relays, lambda: time.time_ns() // 1_000_000)
     say = _say
-    with running_jobs(gateway, kafka, settings.jobs_topic, b"token", say) as jobs:
+    with (
+        mock.patch.object(connections, "READ_S", settings.read_s),
+        running_jobs(gateway, kafka, settings.jobs_topic, b"token", say) as jobs,
+    ):
         access = Everybody() if settings.is_shared else LoopbackAccess()
         app = gateway_app(gateway, access, lambda line: None, jobs)
         with serving(probes_app(gateway.routes.all)) as probes, serving(app) as url:
