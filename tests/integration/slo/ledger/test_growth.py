@@ -25,7 +25,7 @@ HOUR = 60
 DAY_MS = 24 * HOUR * MINUTE_MS
 FIRST = 29_921_160
 PARTITIONS = 3
-BUCKETS = 20
+BUCKETS = 4
 
 
 def ledger_of_hours(spark: SparkSession, folder: Path, parts: int, hours: int) -> tuple[Ledger, Commit]:
