@@ -154,6 +154,7 @@ def run_and_be_done(audit: Audit, now_ms: int) -> None:
     audit.done()
 
 
+@pytest.mark.nightly  # each day a run ends by an exception in the same place, and at four more
 @pytest.mark.takes_long("starts a Spark of its own, which is killed")
 def test_a_process_that_gets_sigkill_before_its_commit_is_repeated_without_a_trace(
     spark: SparkSession, calm: Calm, tmp_path: Path
