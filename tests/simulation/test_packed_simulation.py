@@ -12,13 +12,12 @@ from tests.support.relay.compiling import IN_ENVIRONMENT, compile_or_skip
 
 compile_or_skip()
 
-RUNS = 150
+RUNS = 50
 FIRST_SEED = 20_000
 """Beyond those of the tests without it."""
 
 
 @pytest.mark.long
-@pytest.mark.takes_long("a hundred and fifty histories in a process of their own")
 @pytest.mark.parametrize("family", ["RedisZset", "KafkaBuckets", "Members", "MembersBuckets"])
 def test_no_history_of_relays_with_the_extension_breaks_a_promise(family: str) -> None:
     arguments = ["--runs", f"{RUNS}", "--seed", f"{FIRST_SEED}", "--backend", family]

@@ -1,4 +1,4 @@
-"""Two hundred histories full of faults for relays whose dialect writes tombstones and a history topic."""
+"""A hundred histories full of faults for relays whose dialect writes tombstones and a history topic."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import pytest
 from tests.simulation.hunting import try_seeds
 
 PORTION = 100
-FIRST_SEEDS = range(0, 200, PORTION)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", FIRST_SEEDS)
-def test_no_delivery_is_seen_without_its_tombstone_and_its_copy(first: int) -> None:
-    findings = try_seeds(first, first + PORTION, None, "Scheduler")
+def test_no_delivery_is_seen_without_its_tombstone_and_its_copy() -> None:
+    findings = try_seeds(0, PORTION, None, "Scheduler")
 
     assert (findings.runs, findings.failures) == (PORTION, [])
     assert findings.counts["path: superseded"] > PORTION
