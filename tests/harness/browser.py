@@ -43,9 +43,12 @@ def _installed() -> Path | None:
     return next((Path(place) for name in NAMES if (place := shutil.which(name)) is not None), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A browser with a profile of its own; each test opens a window in it."""
+    """A browser with a profile of its own; each test opens a window in it.
+
+    It is closed with its module: until then its event loop runs in this thread, where no other may be started.
+    """
     program = prepared(chromium_program)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=[*OPTIONS])

@@ -54,7 +54,7 @@ class PendingContent(_Pending):
     headers: list[PendingHeader] = []
     """All headers in their order."""
     timestamp_ms: EpochMs | None = None
-    """Its timestamp; null where the dialect has no use for it."""
+    """Its timestamp; null for a record without one."""
 
     @classmethod
     def of(

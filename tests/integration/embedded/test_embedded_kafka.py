@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.harness.fixtures import QUICK_START
+from tests.support.relay.process import wait_for
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.topics import TopicPlan, admin_client, broker_answers, create_topics, partitions_by_topic
@@ -128,8 +129,16 @@ def test_a_broker_that_ended_gracefully_is_not_declared_dead(stop: Restart) -> N
     assert not stop.declared_dead
 
 
+def states_of_threads(pid: int) -> list[str]:
+    """Return a letter for each thread of a process, as /proc has it."""
+    texts = [file.read_text(encoding="ascii") for file in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return [text.rpartition(") ")[2][0] for text in texts]
+
+
 def test_a_frozen_broker_answers_again_after_it_was_let_go(server: KafkaServer) -> None:
     server.send_signal(signal.SIGSTOP)
+    # The signal is sent at once, and its threads stop one after another.
+    wait_for(lambda: all(state == "T" for state in states_of_threads(server.pid)))
     frozen = broker_answers(server.bootstrap_servers, timeout_seconds=0.5)
 
     server.send_signal(signal.SIGCONT)

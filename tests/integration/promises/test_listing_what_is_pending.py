@@ -207,10 +207,15 @@ def test_replaced_and_cancelled_records_are_not_listed_near_and_far(make_route: 
         (True, [near_ms + 4]),
     ]
     (whole,) = pending(relay, partition=2, contents="true").records
+    assert whole.content is not None
+    produced_ms = whole.content.timestamp_ms
+    assert produced_ms is not None
+    assert base_ms <= produced_ms < near_ms
     assert whole.content == PendingContent(
         key_base64="/w==",
         value="secret",
         headers=[PendingHeader(name="deliver-at", value=str(near_ms + 4)), PendingHeader(name="own", value="secret")],
+        timestamp_ms=produced_ms,
     )
 
 

@@ -36,8 +36,9 @@ def most_in_memory(relay: Relay, for_ms: int) -> int:
 
 
 def test_a_record_is_counted_with_all_its_parts() -> None:
-    time, array_head = b"%d" % (World().now_ms + 2_000), encode_entries([])
-    packed = encode_entries([Schedule(int(time), 0, b"k", b"v", [("deliver-at", time)], 0)])
+    now_ms, array_head = World().now_ms, encode_entries([])
+    time = b"%d" % (now_ms + 2_000)
+    packed = encode_entries([Schedule(int(time), 0, b"k", b"v", [("deliver-at", time)], 0, timestamp_ms=now_ms)])
 
     of_parts = ENTRY_BYTES + len(b"kv") + HEADER_BYTES + len("deliver-at") + len(time)
     assert (PACKED_BYTES + len(packed) - len(array_head) if AVAILABLE else of_parts) == RECORD_BYTES
