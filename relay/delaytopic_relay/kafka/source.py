@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, NoReturn, cast
 
 import structlog
 from confluent_kafka import (
-    OFFSET_END,
     Consumer,
     ConsumerGroupState,
     IsolationLevel,
@@ -131,8 +130,9 @@ class KafkaSource:
 
         def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
             shards = [partition.partition for partition in partitions]
-            # The client may fetch before it pauses: at the end there is nothing that could end a relay uncounted.
-            consumer.incremental_assign([TopicPartition(self._topic, shard, OFFSET_END) for shard in shards])
+            # Not at the end: to look that up may outlive the seek to where reading begins, and records in between are
+            # lost. What is fetched from here by mistake is done, and known to be.
+            consumer.incremental_assign([TopicPartition(self._topic, shard, 0) for shard in shards])
             consumer.pause([TopicPartition(self._topic, shard) for shard in shards])
             self._assigned.update(shards)
             if MEMBER_NAME in self._settings:
