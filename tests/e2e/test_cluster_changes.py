@@ -14,6 +14,8 @@ pytestmark = pytest.mark.e2e
 BUCKETS = {"type": "KafkaBuckets"}
 CHANGING = 14_000
 """Sent for as long as two rollouts take."""
+FLOWING = 5_000
+"""Sent for as long as two rollouts take, beside what waits."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def change(team: Team, name: str, **spec: Any) -> None:
     before = team.client.get(path)["metadata"]["generation"]
     team.apply(name, **spec)
     await_object(team.client, path, lambda found: bool(found and found["metadata"]["generation"] > before), seconds=60)
-    team.platform.await_relays(team.namespace, name, 1)
+    team.platform.await_relays(team.namespace, name, spec.get("relay", {}).get("replicas", 1))
 
 
 @pytest.mark.usefixtures("in_buckets")  # the next test looks at these, which take as long to fall due
@@ -73,3 +75,26 @@ def test_schedules_that_wait_in_kafka_alone_arrive_on_time_exactly_once(in_bucke
 
     assert (verdict["records"], verdict["arrived"] + verdict["withdrawn"]) == (1_000, 1_000), verdict
     assert verdict["late_ms"]["p99"] < 5_000, verdict
+
+
+@pytest.mark.parametrize("backend", ["RedisZset", "KafkaBuckets"])
+def test_records_keep_the_rules_they_came_under_while_these_are_edited_and_relays_of_both_run_side_by_side(
+    team: Team, backend: str
+) -> None:
+    name = f"rules-{backend.lower()}"
+    usual: dict[str, Any] = {"backend": {"type": backend}, "autoscaling": {"mode": "Fixed"}, "relay": {"replicas": 2}}
+    team.apply(name, **usual)
+    team.await_ready(name)
+    waiting = team.send(name, Plan("waiting", 1_000, per_second=500, delays_ms=(60_000, 90_000)))
+    flowing = team.start_sending(name, Plan("flowing", FLOWING, per_second=100, delays_ms=(500, 4_000)))
+    readings = [waiting.start_reading(patience_s=90), flowing.start_reading(patience_s=90)]
+
+    # The records that wait are due later than the edited rules allow, and those rules go back again.
+    change(team, name, **usual, schedule={"maxDelay": "5s", "defaultDelay": "1s", "ids": "Disabled"})
+    kept = team.await_condition(name, "RulesInForce", reason="FormerRulesWait")["status"]["formerRules"]
+    change(team, name, **usual, schedule={"maxDelay": "1h"})
+    verdicts = [reading.verdict() for reading in readings]
+
+    assert [(each["records"], each["arrived"]) for each in verdicts] == [(1_000, 1_000), (FLOWING, FLOWING)], verdicts
+    assert [each["maxDelay"] for each in kept] == ["720h"]
+    assert team.topic(name)["status"]["effective"]["maxDelay"] == "1h"
