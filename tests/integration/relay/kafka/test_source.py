@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 
@@ -63,6 +63,16 @@ def unread(messages: Sequence[SourceMessage]) -> list[Command]:
     return []
 
 
+def noting(offsets: list[int]) -> Callable[[Sequence[SourceMessage]], list[Command]]:
+    """Return what reads nothing, and notes the offsets of what it was given."""
+
+    def reading(messages: Sequence[SourceMessage]) -> list[Command]:
+        offsets.extend(message.offset() or 0 for message in messages)
+        return []
+
+    return reading
+
+
 class Owner:
     """Knows which partitions it has."""
 
@@ -113,10 +123,7 @@ def offsets_read_at_once(kafka: KafkaAddress) -> list[int]:
     create_topics(kafka.bootstrap_servers, [TopicPlan(topic, 1)])
     produce(kafka.bootstrap_servers, topic, [Sent(b"k", b"v", [], 0)] * 5)
     owner, read = Owner(), list[int]()
-
-    def reading(messages: Sequence[SourceMessage]) -> list[Command]:
-        read.extend(message.offset() or 0 for message in messages)
-        return []
+    reading = noting(read)
 
     with closing(a_source(connection, topic, "relay", owner)) as source:
         wait_for(lambda: source.poll(1, 1, reading) == {} and owner.partitions)
@@ -139,10 +146,7 @@ def test_a_partition_whose_offset_is_gone_is_read_again_from_where_it_begins(kaf
     create_topics(kafka.bootstrap_servers, [TopicPlan(topic, 1)])
     produce(kafka.bootstrap_servers, topic, [Sent(b"k", b"v", [], 0)] * 5)
     owner, read = Owner(), list[int]()
-
-    def reading(messages: Sequence[SourceMessage]) -> list[Command]:
-        read.extend(message.offset() or 0 for message in messages)
-        return []
+    reading = noting(read)
 
     with closing(a_source(connection, topic, "relay", owner)) as source:
         wait_for(lambda: source.poll(1, 20, reading) == {} and owner.partitions)
