@@ -98,3 +98,5 @@ def test_records_keep_the_rules_they_came_under_while_these_are_edited_and_relay
     assert [(each["records"], each["arrived"]) for each in verdicts] == [(1_000, 1_000), (FLOWING, FLOWING)], verdicts
     assert [each["maxDelay"] for each in kept] == ["720h"]
     assert team.topic(name)["status"]["effective"]["maxDelay"] == "1h"
+    # Partitions that no record has come to since forget what they have delivered as the others do.
+    team.await_condition(name, "RulesInForce", reason="InForce")

@@ -89,6 +89,8 @@ PATHS_OF_EDITS = (
     *("path: an edit waits", "path: no queue any more"),
 )
 PATHS_OF_CLOCKS = ("path: delivery held", "path: cursor went back")
+FAULTS_OF_IDENTITY = ("event: source changed", "event: accept")
+PATHS_OF_IDENTITY = ("path: recovery put off, StandsStill", "path: began anew")
 ENOUGH_RUNS = 10_000
 """From so many histories on, none of these may be at zero."""
 
@@ -109,6 +111,9 @@ EXPECTED: dict[str, Names] = {
     "Clocks": ((*FAULTS, "event: clock silent"), (*PATHS, *PATHS_OF_CLOCKS)),
     "ClocksBuckets": ((*FAULTS_OF_BUCKETS, "event: clock silent"), (*PATHS_OF_BUCKETS, *PATHS_OF_CLOCKS)),
     "EditsBuckets": ((*FAULTS_OF_BUCKETS, "event: edit"), (*PATHS_OF_BUCKETS, *PATHS_OF_EDITS)),
+    # Few of the other faults meet one of these changes in so many histories; all of them are in the families above.
+    "Identity": (FAULTS_OF_IDENTITY, PATHS_OF_IDENTITY),
+    "IdentityBuckets": (FAULTS_OF_IDENTITY, PATHS_OF_IDENTITY),
 }
 
 

@@ -96,6 +96,6 @@ class Quiet:
             shard
             for relay in self._history.relays
             for shard, state in relay.loop.shards.items()
-            if shard in shards and not state.replaying and state.pending == 0
+            if shard in shards and not state.replaying and state.pending == 0 and not state.former_rules
         ]
         return sorted(held) == sorted(shards)

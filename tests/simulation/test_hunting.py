@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.simulation.counting import EXPECTED
+from tests.simulation.plans.families import PLANS
 from tests.support.paths import ROOT
 from tests.support.relay.process import wait_for
 
@@ -43,3 +45,7 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_every_family_says_which_faults_and_paths_its_histories_have_to_contain() -> None:
+    assert EXPECTED.keys() == PLANS.keys()

@@ -327,6 +327,7 @@ class ShardCore(ABC):
         if len(taken) < limit:
             self.done = self.done.moved(self.rules.passed(until_ms, self.position))
         if not taken:
+            self._end_rules()
             return NOTHING
         self.done = self.done.moved(DueKey(taken[-1].due_ms, taken[-1].offset))
         due = self.ids.without_superseded(taken, self.position)
@@ -349,15 +350,19 @@ class ShardCore(ABC):
         lowest = self.calendar.lowest_offset()
         offset = self.position if lowest is None else min(self.position, lowest)
         position = max(self.position, self.replay_until)
-        taken = position
         if (held := self.ids.held_from) is not None:
             # What lies in front of a record that is on its way has to be read again, done or not.
-            offset, taken = min(offset, held), min(position, held)
-        self.rules.end_done(taken, self.cursor)
+            offset = min(offset, held)
+        self._end_rules()
         offset = max(offset, self.rules.floor)
         terms, generations, floor = self.admission.kept(self.cursor), self.rules.kept, self.rules.floor
         cursor, ahead = self.done
         return Progress(offset, position, cursor, owner, None, terms, generations, floor, self.identity, ahead)
+
+    def _end_rules(self) -> None:
+        """Forget former rules by which nothing waits any more."""
+        position, held = max(self.position, self.replay_until), self.ids.held_from
+        self.rules.end_done(position if held is None else min(position, held), self.cursor)
 
     def wake_ms(self) -> int | None:
         """Return when something is due; None when nothing in memory is."""

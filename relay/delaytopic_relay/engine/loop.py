@@ -442,12 +442,13 @@ class Loop:
             return
         self._behind = False
         for shard in self._delivering():
-            partition, before = shard.partition, shard.cursor
+            partition, before = shard.partition, (shard.cursor, shard.former_rules)
             leaving = shard.take_due(now_ms, DUE_LIMIT)
             self._behind = self._behind or len(leaving.schedules) >= DUE_LIMIT
             if leaving.schedules or leaving.rejects or leaving.restated:
                 self._send(partition, leaving, now_ms)
-            elif shard.cursor != before:
+            elif (shard.cursor, shard.former_rules) != before:
+                # The cursor has passed what was refused after all, or former rules have ended while nothing is due.
                 self._note_moved()
 
     def _delivering(self) -> Sequence[Shard]:
