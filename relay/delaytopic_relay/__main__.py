@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -17,6 +17,7 @@ try:
     from delaytopic_api.relay import RelayConfig, RelaySource
     from delaytopic_process.stop_flag import StopFlag
     from delaytopic_relay.errors import ConfigurationError, RelayError
+    from delaytopic_relay.kafka.member_name import member_name, name_on_host
     from delaytopic_relay.service import Service, read_relay_config
     from delaytopic_relay.telemetry.logs import configure_logs
 except ModuleNotFoundError as error:
@@ -24,18 +25,8 @@ except ModuleNotFoundError as error:
 
 EXIT_MISCONFIGURED = 2
 EXIT_FAILED = 1
-_MEMBER_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 log = structlog.get_logger()
-
-
-def member_name(text: str) -> str:
-    """Return a name that Kafka takes (KIP-345). Raises `ConfigurationError`."""
-    if not _MEMBER_NAME.fullmatch(text) or text in (".", ".."):
-        raise ConfigurationError(
-            f"--name may have 249 letters, digits, dots, dashes and underscores, and is {text!r:.80}"
-        )
-    return text
 
 
 def with_accepted(config: RelayConfig, topic_id: str | None, repeats_until: str | None) -> RelayConfig:
@@ -64,7 +55,8 @@ def with_accepted(config: RelayConfig, topic_id: str | None, repeats_until: str 
     show_envvar=True,
     metavar="NAME",
     help="Its own name among the relays of its group, such as its pod's. When it is started again under it, it goes on "
-    "at once; without a name, a crash costs the time of a session.",
+    "at once, instead of after the time of a session. Default: this host's name, and a number that no other relay "
+    "of the group has here.",
 )
 @click.option(
     "--accept-source",
@@ -88,7 +80,8 @@ def main(path: Path, name: str | None, accept_source: str | None, accept_repeats
     stop = StopFlag()
     try:
         config = with_accepted(read_relay_config(path), accept_source, accept_repeats)
-        Service(config, member_name(name) if name else None).run(stop)
+        with nullcontext(member_name(name)) if name else name_on_host(config.group_id) as own_name:
+            Service(config, own_name).run(stop)
     except ConfigurationError as error:
         log.critical("misconfigured", reason=str(error))
         sys.exit(EXIT_MISCONFIGURED)

@@ -33,12 +33,15 @@ class RelayProcess(ChildProcess):
         """The module that its next start runs, with its first arguments."""
         self.data_kib: int | None = None
         """The most memory of its own that it gets, as a pod has a limit; None for as much as there is."""
+        self.by_hand = False
+        """Whether it is started without its name, as by hand."""
         self._started_at = 0
 
     def start(self) -> Self:
         """Start it; `wait_until_ready` tells when it has its shards."""
         self._started_at = self.log_file.stat().st_size if self.log_file.exists() else 0
-        command = [sys.executable, "-m", *self.module, "--config", str(self.config), "--name", self.name]
+        command = [sys.executable, "-m", *self.module, "--config", str(self.config)]
+        command += [] if self.by_hand else ["--name", self.name]
         if self.data_kib is not None:
             command = ["sh", "-c", 'ulimit -d "$0" && exec "$@"', str(self.data_kib), *command]
         self.spawn(command, self.log_file, environment=self.environment)

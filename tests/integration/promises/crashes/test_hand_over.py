@@ -87,11 +87,14 @@ def test_p1_p2_p3_the_shards_of_a_relay_that_leaves_go_to_the_one_that_is_there(
 @BOTH_BACKENDS
 @WITH_THE_EXTENSION_TOO
 @pytest.mark.takes_long("a relay starts again under load")
-def test_p1_p2_p3_p4_a_relay_that_was_killed_and_starts_again_under_its_name_goes_on_before_its_session_ends(
+def test_p1_p2_p3_p4_a_relay_that_was_killed_and_is_started_again_by_hand_goes_on_before_its_session_ends(
     make_route: MakeRoute, packed: bool
 ) -> None:
     route = make_route(**ENDLESS_SESSION)
-    killed, other = route.start_relay().wait_until_delivering(PARTITIONS), route.start_relay()
+    killed, other = route.relay(), route.relay()
+    killed.by_hand = other.by_hand = True
+    killed.start().wait_until_delivering(PARTITIONS)
+    other.start()
     wait_for(lambda: delivering_shards([killed, other.wait_until_delivering(1)]) == list(range(PARTITIONS)))
     shards = killed.shards()
 
