@@ -11,10 +11,12 @@ from tests.simulation.plans.plan import (
     BacklogCopied,
     BacklogRolledBack,
     BacklogWiped,
+    Edit,
     Pass,
     Plan,
     Produce,
     Recipe,
+    RuleSet,
     SetClock,
     Setup,
 )
@@ -80,11 +82,25 @@ FENCED_AND_BACK = Plan(
 open, under the same name. It fenced a name only once in its life: the transaction stayed open, what is known of ids
 could not be read behind it, and a record was delivered that had been cancelled."""
 
+RULES_BEGUN_BESIDE_REDIS = Plan(
+    Setup(shards=2, relays=2, session_ms=1_000, deaf_ms=3_000, backends="RRB", rules=RuleSet(8_640_000_000, 150_000)),
+    (
+        Pass(0),
+        Edit(RuleSet(1_000, None, ids=False)),
+        Arm(0, Fault("poll", 1, What.FREEZE, length_ms=2_500)),
+        Pass(0),
+        Pass(1_000),
+        Produce((Recipe(shard=1, due_ms=20_000),)),
+    ),
+)
+"""A relay with bucket topics began edited rules, by which a record became a dead letter. A frozen relay of before put
+the same record into Redis, which nobody had claimed; and the next relay with Redis delivered it from there."""
+
 
 @pytest.mark.parametrize(
     "plan",
-    [SET_BACK_IN_A_TICK, SAME_POSITION_ON_TWO_TIMELINES, FENCED_AND_BACK],
-    ids=["set-back", "two-timelines", "fenced-and-back"],
+    [SET_BACK_IN_A_TICK, SAME_POSITION_ON_TWO_TIMELINES, FENCED_AND_BACK, RULES_BEGUN_BESIDE_REDIS],
+    ids=["set-back", "two-timelines", "fenced-and-back", "rules-beside-redis"],
 )
 def test_a_history_that_once_broke_a_promise_breaks_none(plan: Plan) -> None:
     assert wrong_with(plan) == []

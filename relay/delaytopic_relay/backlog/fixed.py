@@ -261,6 +261,9 @@ class FixedBacklog:
             raise QueueImpossible(f"records wait in partition {partition} that were read by other rules")
         return FixedShard(partition, plan.progress, plan.progress.offset, self._horizon_ms)
 
+    def follow(self, shard: Any, generations: Sequence[Generation]) -> None:
+        """Do nothing: nothing is stored."""
+
     def reader(self, states: Mapping[int, Any]) -> PendingReader:
         """Return a reader that finds nothing: shards have everything in memory."""
         return EmptyReader()

@@ -363,6 +363,13 @@ class Backlog(Protocol):
         """
         ...
 
+    def follow(self, shard: Any, generations: Sequence[Generation]) -> None:
+        """Take note that the last of these rules begin in an open shard, and those before end, once committed.
+
+        Raises `Unavailable` and `BacklogMoved`.
+        """
+        ...
+
     def reader(self, states: Mapping[int, Any]) -> PendingReader:
         """Open a reader of shards, given the `Stored.state` of each."""
         ...

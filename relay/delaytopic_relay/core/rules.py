@@ -238,6 +238,11 @@ def decode_rules(text: str) -> Rules:
     )
 
 
+def mark_of(generation: Generation) -> str:
+    """Return a short text that tells a generation from others: by its first offset and its rules."""
+    return sha256(f"{generation.since}:{encode_rules(generation.rules)}".encode()).hexdigest()[:12]
+
+
 def encode_generations(generations: Sequence[Generation]) -> str:
     """Return the text: numbers and rules of each, one after another."""
     return " ".join(

@@ -30,7 +30,7 @@ from delaytopic_relay.core.recovery import (
     judge,
     oldest_needed_ms,
 )
-from delaytopic_relay.core.rules import Generation, succeed
+from delaytopic_relay.core.rules import Generation, mark_of, succeed
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.unreadable import too_large
@@ -363,13 +363,20 @@ class Takeover:
         former rules. Nothing is read before the generation is committed. Raises `Unavailable` and `StateInDoubt`.
         """
         begun: dict[int, Progress] = {}
-        for partition, (shard, plan) in opened.items():
+        for partition, (shard, plan) in [*opened.items()]:
             was, declared = plan.progress, self._reading.declared
             if was.generations[-1].rules == declared.rules:
                 continue
             end = self._source.end(partition)
             found = succeed(was.generations, was.floor, declared, was.position, was.cursor, end)
             new = was._replace(generations=found.kept, floor=found.floor, offset=max(was.offset, found.floor))
+            try:
+                if mark_of(found.kept[-1]) != mark_of(was.generations[-1]):
+                    self._backlog.follow(shard, (was.generations[-1], found.kept[-1]))
+            except (Unavailable, BacklogMoved) as error:
+                self._events.stuck(partition, error)
+                del opened[partition]
+                continue
             opened[partition] = (shard, plan._replace(progress=new, rules_wait=found.waits))
             if new != was:
                 begun[partition] = new

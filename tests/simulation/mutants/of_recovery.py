@@ -67,8 +67,8 @@ def backlog_believed() -> Sequence[Patch]:
 def no_token() -> Sequence[Patch]:
     original = RedisBacklog._claim
 
-    def claim(self: RedisBacklog, partition: int, start: int) -> StoreVersion:
-        return self._positions.get(partition) or original(self, partition, start)
+    def claim(self: RedisBacklog, partition: int, progress: Progress) -> StoreVersion:
+        return self._positions.get(partition) or original(self, partition, progress)
 
     return [(RedisBacklog, "_claim", claim)]
 

@@ -120,6 +120,10 @@ def writes_dead_letters_again() -> Sequence[Patch]:
     return [(ShardCore, "ingest", ingest)]
 
 
+def believes_a_backlog_of_other_rules() -> Sequence[Patch]:
+    return [(redis_backlog, "_names", lambda position, generation: True)]
+
+
 def _of_rules(name: str, sentence: str, patches: Callable[[], Sequence[Patch]], backend: str = "Edits") -> Mutant:
     return Mutant(name, sentence, patches, backend)
 
@@ -151,4 +155,10 @@ MUTANTS = (
         goes_back_to_former_rules,
     ),
     _of_rules("letters-again", "writes the dead letter again of what it reads again", writes_dead_letters_again),
+    _of_rules(
+        "other-rules-believed",
+        "believes a Redis that was filled by other rules than those in force",
+        believes_a_backlog_of_other_rules,
+        "EditsBuckets",
+    ),
 )

@@ -27,6 +27,8 @@ DEFAULT_DELAYS_MS = (None, 0, 1_000, 9_000, 11_000, 20_000, 150_000)
 FIXED_DELAYS_MS = (500, 5_000, 30_000)
 PLAIN = 0.3
 """The share of records that name no time: the default delay is theirs."""
+IN_TURN = 0.3
+"""The share of histories with bucket topics in which Redis is their backlog in turn."""
 CHANCES = (0.02, 0.08, 0.25)
 
 
@@ -40,14 +42,18 @@ def edit_plan_for(seed: int) -> Plan:
 
 
 def edit_bucket_plan_for(seed: int) -> Plan:
-    """The same with bucket topics, or both backends in turn."""
-    return _with_edits(bucket_plan_for(seed), random.Random(seed))
+    """The same with bucket topics, or both backends in turn: rules begin while Redis has no owner then."""
+    plan, rng = bucket_plan_for(seed), random.Random(f"backends of {seed}")
+    in_turn = rng.random() < IN_TURN
+    if in_turn:
+        plan = plan._replace(setup=plan.setup._replace(backends=rng.choice(["RRB", "RBR", "RB"])))
+    return _with_edits(plan, random.Random(seed), meets=in_turn)
 
 
-def _with_edits(plan: Plan, rng: random.Random) -> Plan:
+def _with_edits(plan: Plan, rng: random.Random, *, meets: bool = False) -> Plan:
     fixed = rng.choice([0, 0, 0.3])
     setup = plan.setup._replace(rules=_rules(rng, fixed), declares=rng.random() < 0.7)
-    meets = rng.random() < 0.2
+    meets = rng.random() < 0.2 or meets
     if meets:
         setup = setup._replace(deaf_ms=3_000)
     chance = rng.choice(CHANCES)

@@ -19,6 +19,7 @@ from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan, plan_recovery
+from delaytopic_relay.core.rules import Generation
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import CorruptState, ForeignRecord, KafkaUnavailable
 from delaytopic_relay.ports import Clock, LoopEvents
@@ -172,6 +173,9 @@ class BucketBacklog:
         shard.advance(self._clock.now_ms())
         self.manager.opened(shard)
         return shard
+
+    def follow(self, shard: Any, generations: Sequence[Generation]) -> None:
+        """Do nothing: what a former owner writes by its own rules is refused with its transaction."""
 
     def reader(self, states: Mapping[int, Any]) -> PendingReader:
         """Open a log of its own."""

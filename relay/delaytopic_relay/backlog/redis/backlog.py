@@ -14,6 +14,7 @@ from delaytopic_relay.backlog.redis.partition import Shard, share_bytes_of
 from delaytopic_relay.backlog.store import BacklogStore, StoreVersion
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan, plan_recovery
+from delaytopic_relay.core.rules import Generation, mark_of
 from delaytopic_relay.errors import BacklogFull, BacklogMoved, CorruptState
 from delaytopic_relay.ports import Clock, LoopEvents
 
@@ -67,7 +68,7 @@ class RedisBacklog:
     ) -> Plan:
         """Start at the lower of the committed offset and the backlog's."""
         self.manager.abandon(partition)
-        position = self._positions[partition] = self._position(partition)
+        position = self._positions[partition] = self._position(partition, committed)
         filled = position.offset if position is not None else None
         plan = plan_recovery(committed, filled, bounds, owner, offset_reset=offset_reset)
         return plan._replace(backend_changed=committed is not None and committed.buckets is not None)
@@ -91,30 +92,38 @@ class RedisBacklog:
         """Delete what the topics with these marks left."""
         return Forgotten(sum(self._store.forget_topic(partition, mark) for mark in marks))
 
-    def _position(self, partition: int) -> StoreVersion | None:
+    def _position(self, partition: int, committed: Progress | None) -> StoreVersion | None:
         """Return where the backlog is; None also where it holds what cannot be believed, which is forgotten then.
 
         Its position names the key that signs. A backlog without one, or with one that is not here, has segments that
-        this relay would skip.
+        this relay would skip. It also names the rules by which it is filled. With others than those in force, which
+        began while schedules waited elsewhere, or since a copy of it was made, a former owner may have put schedules
+        there of records that are read by the rules in force: one record would have two keys.
         """
         try:
             position = self._store.position(partition)
-            if position is None or self._signer.knows(position.owner):
-                return position
-            raise CorruptState(
-                f"the backlog of shard {partition} was filled without a signing key, or with another one"
-            )
+            if position is None:
+                return None
+            if not self._signer.knows(position.owner):
+                raise CorruptState(
+                    f"the backlog of shard {partition} was filled without a signing key, or with another one"
+                )
+            if committed is not None and committed.generations and not _names(position, committed.generations[-1]):
+                raise CorruptState(
+                    f"the backlog of shard {partition} was filled by other rules than are in force, and is filled anew"
+                )
         except CorruptState as error:
             self._store.reset(partition, ())
             self._events.stuck(partition, error)
             return None
+        return position
 
     def prepare(self, partitions: Sequence[int]) -> None:
         """Nothing: each shard is claimed for itself."""
 
     def open(self, partition: int, plan: Plan) -> Shard:
         """Claim the backlog; what is there is listed page by page."""
-        position, claim = self._positions.get(partition), self._claim(partition, plan.progress.offset)
+        position, claim = self._positions.get(partition), self._claim(partition, plan.progress)
         try:
             if position is None:
                 # A full Redis takes no further key, and is claimed all the same.
@@ -130,11 +139,21 @@ class RedisBacklog:
         shard.note_stored(stored_bytes)
         return shard
 
-    def _claim(self, partition: int, start: int) -> StoreVersion:
+    def _claim(self, partition: int, progress: Progress) -> StoreVersion:
         position = self._positions.get(partition)
         self._claims += 1
-        token = f"{self._relay}-{self._claims}{self._signer.key_id}"
-        return StoreVersion(token, position.counter + 1 if position is not None else 1, start)
+        token = self._token(progress.generations[-1:])
+        return StoreVersion(token, position.counter + 1 if position is not None else 1, progress.offset)
+
+    def _token(self, generations: Sequence[Generation]) -> str:
+        rules = "".join(map(_mark, generations))
+        return f"{self._relay}-{self._claims}{rules}{self._signer.key_id}"
+
+    def follow(self, shard: Shard, generations: Sequence[Generation]) -> None:
+        """Have the position name the rules that begin, and those before them, which go on if the commit fails."""
+        put = shard.renamed(self._token(generations), then=self._token(generations[-1:]))
+        self._store.put(shard.partition, put.expected, put.new, put.segments, put.ids)
+        shard.touched()
 
     def reader(self, states: Mapping[int, Any]) -> PendingReader:
         """Open a connection of its own."""
@@ -145,3 +164,11 @@ class RedisBacklog:
         if self._background is not None:
             self._background.shutdown()
         self._store.close()
+
+
+def _mark(generation: Generation) -> str:
+    return f"@{mark_of(generation)}"
+
+
+def _names(position: StoreVersion, generation: Generation) -> bool:
+    return _mark(generation) in position.owner

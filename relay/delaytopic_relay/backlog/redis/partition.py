@@ -22,6 +22,7 @@ from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.core.packed import summary
 from delaytopic_relay.core.partition import ShardCore, Share, Stored
 from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.rules import Generation
 
 PORTION_BYTES = 1 << 20
 FIRST_PORTION = 16
@@ -128,7 +129,7 @@ class Shard(ShardCore):
         self.over_share = False
         self.refused = False
         """True if the backlog was full when it was asked last to take segments."""
-        self._token = position.owner
+        self._token = self._committed_token = position.owner
         self._held: list[Schedule] = []
         """Far ones that the backlog has refused."""
         self._offered: list[Schedule] = []
@@ -339,6 +340,19 @@ class Shard(ShardCore):
             new = self._next_position(max(self.committed_offset, self.store_version.offset))
             self._touch = Put(self.store_version, new, [], {})
         return self._touch
+
+    def renamed(self, until_committed: str, then: str) -> Put:
+        """Return the touch by which the claim gets another token (`touched`), and another one once rules are committed.
+
+        Nothing is read or written before that.
+        """
+        self._token, self._committed_token = until_committed, then
+        return self.touch()
+
+    def follow(self, generations: Sequence[Generation], floor: int) -> None:
+        """See `ShardCore.follow`. What is written from now on says by which rules."""
+        super().follow(generations, floor)
+        self._token = self._committed_token
 
     def touched(self) -> None:
         """The backlog acknowledged the touch."""
