@@ -34,8 +34,9 @@ def no_lower_commit() -> Sequence[Patch]:
 
     original_claim = RedisBacklog._claim
 
-    def claim(self: RedisBacklog, partition: int, start: int) -> StoreVersion:
-        return original_claim(self, partition, max(start, self.committed.get(partition, 0)))  # type: ignore[attr-defined]
+    def claim(self: Any, partition: int, progress: Progress) -> StoreVersion:
+        start = max(progress.offset, self.committed.get(partition, 0))
+        return original_claim(self, partition, progress._replace(offset=start))
 
     return [(Takeover, "_commit", commit), *_remembering_what_is_committed(), (RedisBacklog, "_claim", claim)]
 

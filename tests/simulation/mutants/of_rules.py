@@ -44,7 +44,8 @@ def begins_before_the_claim() -> Sequence[Patch]:
         begun = succeed(was.generations, was.floor, self._reading.declared, was.position, was.cursor, end)
         return found._replace(progress=was._replace(generations=begun.kept, floor=begun.floor))
 
-    return [(Takeover, "_plan", plan)]
+    # What comes in between is noticed twice: the claim fails, and Redis is of other rules then.
+    return [(Takeover, "_plan", plan), *believes_a_backlog_of_other_rules()]
 
 
 def reads_on_before_the_commit() -> Sequence[Patch]:
@@ -59,7 +60,7 @@ def reads_on_before_the_commit() -> Sequence[Patch]:
         finally:
             forgetful._commit = commit
 
-    return [(Takeover, "_begin_rules", begin_rules)]
+    return [(Takeover, "_begin_rules", begin_rules), *believes_a_backlog_of_other_rules()]
 
 
 def forgets_rules_at_the_offset() -> Sequence[Patch]:
@@ -137,10 +138,14 @@ MUTANTS = (
     ),
     _of_rules(
         "rules-before-claim",
-        "begins edited rules, and claims the backlog after that",
+        "begins edited rules, claims the backlog after that, and believes a Redis of other rules",
         begins_before_the_claim,
     ),
-    _of_rules("rules-uncommitted", "reads by edited rules before these are committed", reads_on_before_the_commit),
+    _of_rules(
+        "rules-uncommitted",
+        "reads by edited rules before these are committed, and believes a Redis of other rules",
+        reads_on_before_the_commit,
+    ),
     _of_rules(
         "rules-dropped-at-offset", "forgets former rules when L has passed their end", forgets_rules_at_the_offset
     ),
