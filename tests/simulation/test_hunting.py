@@ -1,4 +1,4 @@
-"""The processes that histories are run in."""
+"""The hunt for histories that break a promise: its processes, and what the histories of each family contain."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class RelayProcess(ChildProcess):
         self.data_kib: int | None = None
         """The most memory of its own that it gets, as a pod has a limit; None for as much as there is."""
         self.by_hand = False
-        """Whether it is started without its name, as by hand."""
+        """True if it is started without `--name`, as by hand."""
         self._started_at = 0
 
     def start(self) -> Self:

@@ -117,11 +117,17 @@ def test_a_source_ends_behind_what_is_in_open_transactions_and_is_stable_in_fron
     assert while_open == (Bounds(0, 0), 3)
 
 
-def offsets_read_at_once(kafka: KafkaAddress) -> list[int]:
-    """Read a partition from its second record on, as soon as it is assigned, until one comes that is sent then."""
+def five_records(kafka: KafkaAddress) -> tuple[str, Settings]:
+    """Produce five records to a new topic of one partition."""
     topic, connection = unique("source"), Settings({"bootstrap.servers": kafka.bootstrap_servers})
     create_topics(kafka.bootstrap_servers, [TopicPlan(topic, 1)])
     produce(kafka.bootstrap_servers, topic, [Sent(b"k", b"v", [], 0)] * 5)
+    return topic, connection
+
+
+def offsets_read_at_once(kafka: KafkaAddress) -> list[int]:
+    """Read a partition from its second record on, as soon as it is assigned, until one comes that is sent then."""
+    topic, connection = five_records(kafka)
     owner, read = Owner(), list[int]()
     reading = noting(read)
 
@@ -142,9 +148,7 @@ def test_a_partition_is_read_from_where_was_asked_however_soon_after_it_was_assi
 
 def test_a_partition_whose_offset_is_gone_is_read_again_from_where_it_begins(kafka: KafkaAddress) -> None:
     # Given a partition that is read from the beginning, up to its end
-    topic, connection = unique("source"), Settings({"bootstrap.servers": kafka.bootstrap_servers})
-    create_topics(kafka.bootstrap_servers, [TopicPlan(topic, 1)])
-    produce(kafka.bootstrap_servers, topic, [Sent(b"k", b"v", [], 0)] * 5)
+    topic, connection = five_records(kafka)
     owner, read = Owner(), list[int]()
     reading = noting(read)
 
