@@ -125,7 +125,7 @@ class Transactions:
         return self._current
 
     def _check(self, owner: str, epoch: int) -> None:
-        if epoch != self.epochs[owner]:
+        if epoch != self.epochs.get(owner):
             raise Fenced("a newer producer has this transactional.id")
 
     def _finish(self, owner: str) -> None:
