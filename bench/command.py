@@ -20,7 +20,7 @@ from bench.figures.report import goals_table, tables
 from bench.figures.results import document, figures_of
 from bench.machine import describe_machine, describe_redis, load, processors
 from bench.selection import Group, Scale, Sizes, rounds_of
-from delaytopic_cli.errors import CliError
+from delaytopic_process.errors import ProgramError
 
 ROOT = Path(__file__).parent
 RESULTS = ROOT / "results" / "latest.json"
@@ -97,7 +97,7 @@ def measure(rounds: Mapping[Group, int], sizes: Sizes) -> dict[str, Any]:
             machine |= {"redis": describe_redis(bed.redis_url), "data": bed.data}
             conductor = Conductor(bed, rounds, sizes, progress)
             results = conductor.run()
-    except (BenchError, CliError) as error:
+    except (BenchError, ProgramError) as error:
         click.echo(f"bench: {error}", err=True)
         sys.exit(1)
     progress("done")

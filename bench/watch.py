@@ -14,7 +14,7 @@ from bench.clock import now_ms
 from bench.errors import Stalled
 from bench.processes.quiet import QUIET
 from bench.records import PARTITIONS
-from delaytopic_cli.embedded.topics import admin_client
+from delaytopic_gateway.client.topics import admin_client
 
 EVERY_SECONDS = 0.02
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]

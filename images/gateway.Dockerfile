@@ -21,7 +21,7 @@ ENV PATH=/opt/delaytopic/bin:${PATH} \
     PYTHONDONTWRITEBYTECODE=1
 USER 65532:65532
 EXPOSE 8080
-ENTRYPOINT ["delaytopic", "gateway"]
+ENTRYPOINT ["delaytopic-gateway"]
 ARG VERSION=""
 ARG REVISION=""
 ARG SOURCE="https://delaytopic.dev"

@@ -23,13 +23,13 @@ import click
 from release.versions import ReleaseError
 
 ROOT: Final = Path(__file__).parents[1]
-PACKAGES: Final = ("client", "crds", "process", "relay", "operator", "cli", "spark")
+PACKAGES: Final = ("client", "crds", "process", "relay", "operator", "gateway", "cli", "spark")
 """Folders whose packages are in the wheel."""
 TRIED: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "": (["delaytopic", "--version"], ["delaytopic", "--help"]),
     "relay": (["delaytopic-relay", "--help"],),
     "operator": (["delaytopic-operator", "--help"],),
-    "gateway": (["delaytopic", "gateway", "--help"],),
+    "gateway": (["delaytopic-gateway", "--help"],),
 }
 """By extra, the commands that have to work with the base and that extra alone."""
 PURE: Final = "py3-none-any"

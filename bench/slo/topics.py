@@ -10,7 +10,7 @@ import yaml
 from confluent_kafka import Producer
 
 from delaytopic_api.records import DELIVER_AT, RECEIPT, Receipt
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from delaytopic_cli.command_line import Lazy, LazyGroup, run_group, version_option
+from delaytopic_process.command_line import Lazy, LazyGroup, run_command, version_option
 
 _COMMANDS = {
     "init": Lazy("delaytopic_cli.commands.init:init", "Write a DelayTopic to begin with."),
@@ -26,11 +26,6 @@ _COMMANDS = {
     "pending": Lazy("delaytopic_cli.commands.pending:pending", "List records that wait for their time.", "client"),
     "dead-letters": Lazy(
         "delaytopic_cli.commands.dead_letters:dead_letters", "List dead letters, and send them again.", "client"
-    ),
-    "gateway": Lazy(
-        "delaytopic_cli.commands.gateway:gateway",
-        "Serve pending records of a cluster over HTTP, to those whom it allows.",
-        "gateway",
     ),
     "plan": Lazy("delaytopic_cli.plan.command:plan", "Show what the operator would make of DelayTopics.", "operator"),
     "slo": Lazy(
@@ -63,7 +58,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line; errors become one line each on standard error. Returns the exit code."""
-    return run_group(cli, arguments, "delaytopic")
+    return run_command(cli, arguments, "delaytopic")
 
 
 if __name__ == "__main__":

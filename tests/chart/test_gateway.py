@@ -14,7 +14,7 @@ from tests.cluster.helm import HelmError
 from tests.support.chart.helm import EVERYTHING, ChartHelm, named
 from tests.support.chart.rights import granted
 
-from delaytopic_cli.commands.gateway import SHORTEST_TOKEN, gateway
+from delaytopic_gateway.__main__ import SHORTEST_TOKEN, gateway
 from delaytopic_operator.config import GatewayConfig, OperatorConfig
 
 pytestmark = pytest.mark.integration
@@ -76,7 +76,7 @@ def test_the_values_become_options_that_the_command_takes(helm: ChartHelm) -> No
     container = _container(helm.template("--values", str(EVERYTHING)))
 
     assert (container["command"], container["args"]) == (
-        ["delaytopic", "gateway"],
+        ["delaytopic-gateway"],
         [
             "--listen=0.0.0.0:8080",
             "--probe-listen=0.0.0.0:8081",

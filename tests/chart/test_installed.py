@@ -20,7 +20,7 @@ from tests.support.chart.keda_page import SCALED
 from tests.support.chart.rights import granted
 from tests.support.relay.process import wait_for
 
-from delaytopic_cli.embedded.process import wait_until
+from delaytopic_process.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 

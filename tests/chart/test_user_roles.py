@@ -13,7 +13,7 @@ from tests.cluster.kube_client import Object
 from tests.harness.names import unique
 from tests.support.chart.helm import ChartHelm, of_kind
 
-from delaytopic_cli.embedded.process import wait_until
+from delaytopic_process.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

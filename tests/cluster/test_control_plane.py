@@ -11,7 +11,7 @@ from tests.cluster.fixtures import MakeNamespace
 from tests.cluster.kube_client import RequestRefused
 from tests.harness.names import unique
 
-from delaytopic_cli.embedded.process import wait_until
+from delaytopic_process.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

@@ -12,7 +12,7 @@ from tests.cluster.awaiting import NotInTime, await_condition, await_gone, await
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.helm import Helm, HelmError
 
-from delaytopic_cli.embedded.process import wait_until
+from delaytopic_process.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

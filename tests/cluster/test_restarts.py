@@ -12,7 +12,7 @@ from tests.cluster.node.test_local_node import applied, deployment, texts
 from tests.cluster.pods import await_rollout
 from tests.harness.names import unique
 
-from delaytopic_cli.embedded.process import wait_until
+from delaytopic_process.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 

@@ -16,7 +16,7 @@ from tests.e2e.support.storm import crash, is_running
 from tests.e2e.support.team import MakeTeam, Sending, Team
 from tests.e2e.traffic.plan import Plan
 
-from delaytopic_cli.embedded.process import wait_until
+from delaytopic_process.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.client.cancelling import (
+from delaytopic_cli.commands.options import client_settings, kafka_options, running_local
+from delaytopic_cli.commands.records import OUTPUT, gateway_options, is_json, named_gateway
+from delaytopic_gateway.client.cancelling import (
     Cancelled,
     Cancelling,
     Commands,
@@ -20,12 +22,11 @@ from delaytopic_cli.client.cancelling import (
     exit_code,
     summary,
 )
-from delaytopic_cli.client.gateway import GatewayClient
-from delaytopic_cli.client.relay_listing import relay_url
-from delaytopic_cli.command_line import echo, echo_json
-from delaytopic_cli.commands.options import client_settings, kafka_options, running_local
-from delaytopic_cli.commands.records import OUTPUT, gateway_options, is_json, named_gateway
-from delaytopic_cli.errors import InputError, RelayUnreachableError
+from delaytopic_gateway.client.gateway import GatewayClient
+from delaytopic_gateway.client.relay_listing import relay_url
+from delaytopic_gateway.errors import RelayUnreachableError
+from delaytopic_process.command_line import echo, echo_json
+from delaytopic_process.errors import InputError
 
 LONGEST_ID_BYTES = 256
 NO_WAIT = click.option("--no-wait", is_flag=True, help="Do not wait until relays have read the cancels.")
@@ -89,7 +90,7 @@ class Addresses:
     def connect(self, topic: str) -> tuple[Relays | None, Commands]:
         """Return whom to ask, and what writes: a Kafka that is named, else a gateway, else all of `delaytopic local`.
 
-        Raises `CliError`s.
+        Raises `ProgramError`s.
         """
         client = named_gateway(self.gateway, self.token_file) if self.gateway is not None else None
         if client is not None and self.bootstrap_servers is None:
@@ -98,7 +99,7 @@ class Addresses:
             through = ThroughGateway(client.topic(topic))
             return through, through
         # Whoever goes through a gateway needs no Kafka client.
-        from delaytopic_cli.client.kafka_cancels import KafkaCancels  # noqa: PLC0415
+        from delaytopic_gateway.client.kafka_cancels import KafkaCancels  # noqa: PLC0415
 
         kafka = client_settings(self.bootstrap_servers, self.settings)
         if self.relays:

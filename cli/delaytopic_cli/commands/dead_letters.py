@@ -11,7 +11,9 @@ from typing import Any
 import click
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_cli.client.dead_letters import (
+from delaytopic_cli.commands.options import client_settings, kafka_options
+from delaytopic_cli.commands.send import timing_of
+from delaytopic_gateway.client.dead_letters import (
     Choice,
     Place,
     SecondSending,
@@ -23,11 +25,9 @@ from delaytopic_cli.client.dead_letters import (
     table_head,
     table_line,
 )
-from delaytopic_cli.client.resending import Resending, read_all
-from delaytopic_cli.command_line import INTERRUPTED, NearChoice, echo
-from delaytopic_cli.commands.options import client_settings, kafka_options
-from delaytopic_cli.commands.send import timing_of
-from delaytopic_cli.errors import CliError, InputError
+from delaytopic_gateway.client.resending import Resending, read_all
+from delaytopic_process.command_line import INTERRUPTED, NearChoice, echo
+from delaytopic_process.errors import InputError, ProgramError
 
 _reasons = click.option(
     "--reason",
@@ -134,7 +134,7 @@ def resend(
     resending = Resending(client, topic, choice, dry_run=dry_run, show=show)
     try:
         resending.send_all() if everything else resending.send_places(chosen)
-    except CliError as error:
+    except ProgramError as error:
         if not resending.has_begun:
             raise
         raise type(error)(f"{error}\n{_how_to_go_on(resending, everything=everything)}") from error
@@ -153,7 +153,7 @@ def _how_to_go_on(resending: Resending, *, everything: bool) -> str:
 
 
 def _report(resending: Resending, topic: str, *, dry_run: bool, as_json: bool) -> None:
-    """Print how many were sent; raises CliError if some were not, as they are not complete."""
+    """Print how many were sent; raises ProgramError if some were not, as they are not complete."""
     outcome = resending.outcome
     if as_json:
         incomplete = [
@@ -169,7 +169,7 @@ def _report(resending: Resending, topic: str, *, dry_run: bool, as_json: bool) -
     for place, why in outcome.incomplete.items():
         echo(f"not sent: {place}: {why}", err=True)
     if outcome.incomplete:
-        raise CliError(f"{dead_letters_text(len(outcome.incomplete))} cannot be sent again from here")
+        raise ProgramError(f"{dead_letters_text(len(outcome.incomplete))} cannot be sent again from here")
 
 
 def _now_ms() -> int:

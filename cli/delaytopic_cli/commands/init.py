@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from delaytopic_cli.command_line import echo, echo_lines
-from delaytopic_cli.errors import InputError
+from delaytopic_process.command_line import echo, echo_lines
+from delaytopic_process.errors import InputError
 
 TEMPLATE = """\
 # A DelayTopic: records produced to the source topic appear on the target topic at their own time.

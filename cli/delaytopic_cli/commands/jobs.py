@@ -10,19 +10,22 @@ from typing import Any, Final
 
 import click
 
-from delaytopic_cli.client import jobs as shaping
-from delaytopic_cli.client.jobs import DONE, RUNNING, Job, count_text, job_lines, new_job, progress_text, table_lines
-from delaytopic_cli.command_line import NearChoice, echo, echo_document
 from delaytopic_cli.commands.pending import before_ms
 from delaytopic_cli.commands.records import AtGateway, Reach, at_gateway
-from delaytopic_cli.errors import (
-    CliError,
-    ForbiddenError,
-    GatewayUnreachableError,
-    InputError,
-    RecordMissingError,
-    UnauthenticatedError,
+from delaytopic_gateway.client import jobs as shaping
+from delaytopic_gateway.client.jobs import (
+    DONE,
+    RUNNING,
+    Job,
+    count_text,
+    job_lines,
+    new_job,
+    progress_text,
+    table_lines,
 )
+from delaytopic_gateway.errors import ForbiddenError, GatewayUnreachableError, RecordMissingError, UnauthenticatedError
+from delaytopic_process.command_line import NearChoice, echo, echo_document
+from delaytopic_process.errors import InputError, ProgramError
 
 LOOK_S: Final = 1.0
 SILENT_S: Final = 60.0
@@ -183,7 +186,7 @@ def _start(
             echo(count_text(count), err=True)
             if not click.confirm(f"{document['action']} them?", err=True):
                 echo("nothing was started", err=True)
-                return CliError.exit_code
+                return ProgramError.exit_code
         try:
             job = found.start_job(document)
         except GatewayUnreachableError as error:
@@ -196,7 +199,7 @@ def _start(
 
 
 def followed(reach: Reach, job_id: str, *, pause: Callable[[float], None] = time.sleep) -> Job:
-    """Tell the progress of a job until it is over, and return it. Raises `CliError`."""
+    """Tell the progress of a job until it is over, and return it. Raises `ProgramError`."""
     job: Job | None = None
     heard_s, told = time.monotonic(), ""
     while job is None or job["state"] == RUNNING:
@@ -211,7 +214,7 @@ def followed(reach: Reach, job_id: str, *, pause: Callable[[float], None] = time
                     told = text
         except _FINAL:
             raise
-        except CliError as error:
+        except ProgramError as error:
             if job is None or time.monotonic() - heard_s > SILENT_S:
                 raise
             if (text := f"{error}; asking again") != told:
@@ -223,7 +226,7 @@ def followed(reach: Reach, job_id: str, *, pause: Callable[[float], None] = time
 
 def _show_ended(output: str | None, job: Job) -> int:
     _show_job(output, job)
-    return 0 if job["state"] == DONE else CliError.exit_code
+    return 0 if job["state"] == DONE else ProgramError.exit_code
 
 
 def _show_job(output: str | None, job: Job) -> None:

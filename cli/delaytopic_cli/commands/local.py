@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from delaytopic_cli.commands.options import split_pair
-from delaytopic_cli.errors import InputError
+from delaytopic_process.errors import InputError
 
 
 def _checked_name(_: click.Context, __: click.Parameter, name: str | None) -> str | None:

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
-from delaytopic_cli.client.known_topics import KnownTopic
-from delaytopic_cli.errors import InputError
+from delaytopic_cli.known_topics import KnownTopic
 from delaytopic_cli.local.state import NAME_VARIABLE, LocalState, read_running_state, running_states
+from delaytopic_process.errors import InputError
 from delaytopic_process.kafka_tokens import with_authorities
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,14 +33,6 @@ def kafka_options(command: F) -> F:
         help="A setting of the Kafka client, such as security.protocol=SASL_SSL. Repeatable.",
     )
     return bootstrap(settings(local_option(command)))
-
-
-def listen_address(option: str, text: str) -> tuple[str, int]:
-    """Return host and port of `HOST:PORT`; raises InputError that names the option."""
-    host, separator, port = text.rpartition(":")
-    if not separator or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
-        raise InputError(f'{option} takes HOST:PORT, such as 0.0.0.0:8080, not "{text}"')
-    return host.strip("[]") or "0.0.0.0", int(port)
 
 
 def local_option(command: F) -> F:

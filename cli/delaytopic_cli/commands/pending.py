@@ -9,12 +9,12 @@ import time
 import click
 
 from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED
-from delaytopic_cli.client.pending import report, table_lines
-from delaytopic_cli.client.relay_listing import ask_relays, relay_url
-from delaytopic_cli.client.time_text import duration, instant_ms
-from delaytopic_cli.command_line import NearChoice, echo, echo_json
 from delaytopic_cli.commands.options import local_option, running_local
-from delaytopic_cli.errors import InputError
+from delaytopic_gateway.client.pending import report, table_lines
+from delaytopic_gateway.client.relay_listing import ask_relays, relay_url
+from delaytopic_gateway.client.time_text import duration, instant_ms
+from delaytopic_process.command_line import NearChoice, echo, echo_json
+from delaytopic_process.errors import InputError
 
 DUE_BEFORE = click.option(
     "--due-before", metavar="TIME", help="Only what is due before: epoch ms, RFC 3339, or from now: 90s, 1h30m."

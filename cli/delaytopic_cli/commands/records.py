@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import click
 
 from delaytopic_api.relay import PendingRecord
-from delaytopic_cli.client.gateway import GatewayClient, GatewayTopic, WrittenCommand
-from delaytopic_cli.client.pending import span_text
-from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
-from delaytopic_cli.command_line import echo, echo_json, printable
 from delaytopic_cli.commands.options import local_option, running_local
-from delaytopic_cli.errors import InputError
+from delaytopic_gateway.client.gateway import GatewayClient, GatewayTopic, WrittenCommand
+from delaytopic_gateway.client.pending import span_text
+from delaytopic_gateway.client.time_text import clock_text, duration, instant_ms
+from delaytopic_process.command_line import echo, echo_json, printable
+from delaytopic_process.errors import InputError
 
 F = TypeVar("F", bound=Callable[..., Any])
 Reach = Callable[[], AbstractContextManager[GatewayTopic]]
@@ -129,7 +129,7 @@ def move(
     at: str | None,
     now: bool,
 ) -> None:
-    """Give a pending record another time, and print where the move is. Raises `CliError`s."""
+    """Give a pending record another time, and print where the move is. Raises `ProgramError`s."""
     time_asked = new_time(after, at, now)
     with reach() as topic:
         moved = topic.move(schedule_id, partition, time_asked)

@@ -12,9 +12,10 @@ from typing import Any
 import click
 
 from delaytopic_api.records import DELIVER_AT, DELIVER_EXPIRES_AT
-from delaytopic_cli.client.kafka_clients import partitions_of, producer
-from delaytopic_cli.client.known_topics import KnownTopic, objection, warnings
-from delaytopic_cli.client.sending import (
+from delaytopic_cli.commands.options import client_settings, kafka_options, known_topics, split_pair
+from delaytopic_cli.known_topics import KnownTopic, objection, warnings
+from delaytopic_gateway.client.kafka_clients import partitions_of, producer
+from delaytopic_gateway.client.sending import (
     Addressing,
     Interruption,
     KeyedValue,
@@ -25,10 +26,9 @@ from delaytopic_cli.client.sending import (
     records_to_send,
     values_of_lines,
 )
-from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
-from delaytopic_cli.command_line import INTERRUPTED, NearChoice, echo, warn
-from delaytopic_cli.commands.options import client_settings, kafka_options, known_topics, split_pair
-from delaytopic_cli.errors import InputError
+from delaytopic_gateway.client.time_text import clock_text, duration, instant_ms
+from delaytopic_process.command_line import INTERRUPTED, NearChoice, echo, warn
+from delaytopic_process.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import click
 from delaytopic_api import DelayClass, DelayTopic, Problem, class_for, load_documents, resolve
 from delaytopic_api.errors import ApiError, InvalidDocument, Refused
 from delaytopic_api.values import unified
-from delaytopic_cli.command_line import NearChoice, echo, echo_json, fail
-from delaytopic_cli.errors import InputError
+from delaytopic_process.command_line import NearChoice, echo, echo_json, fail
+from delaytopic_process.errors import InputError
 
 
 @click.command(short_help="Check DelayTopics and DelayClasses without a cluster.")

@@ -8,11 +8,17 @@ import time
 import click
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message
 
-from delaytopic_cli.client.kafka_clients import FIRST_OFFSET, assignment, committed_reader, headers_of, partitions_of
-from delaytopic_cli.client.watching import Arrival, json_line, receipt_of, table_head, table_line
-from delaytopic_cli.command_line import NearChoice, echo, echo_lines
 from delaytopic_cli.commands.options import client_settings, kafka_options
-from delaytopic_cli.errors import KafkaUnreachableError
+from delaytopic_gateway.client.kafka_clients import (
+    FIRST_OFFSET,
+    assignment,
+    committed_reader,
+    headers_of,
+    partitions_of,
+)
+from delaytopic_gateway.client.watching import Arrival, json_line, receipt_of, table_head, table_line
+from delaytopic_gateway.errors import KafkaUnreachableError
+from delaytopic_process.command_line import NearChoice, echo, echo_lines
 
 
 @click.command(short_help="Watch delivered records arrive.")

@@ -11,7 +11,8 @@ import click
 from delaytopic_api.errors import ApiError
 from delaytopic_api.values import BackendType
 from delaytopic_cli.demo.run import run_demo
-from delaytopic_cli.errors import AuditFailedError, CliError, InputError
+from delaytopic_cli.errors import AuditFailedError
+from delaytopic_process.errors import InputError, ProgramError
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "reminders.yaml"
 
@@ -31,9 +32,9 @@ def main(backend: str | None, file: Path) -> None:
     chosen = BackendType(backend) if backend is not None else None
     try:
         verdict = run_demo(file, chosen, click.echo)
-    except (CliError, ApiError) as error:
+    except (ProgramError, ApiError) as error:
         click.echo(f"error: {error}", err=True)
-        sys.exit(error.exit_code if isinstance(error, CliError) else InputError.exit_code)
+        sys.exit(error.exit_code if isinstance(error, ProgramError) else InputError.exit_code)
     sys.exit(0 if verdict.is_clean else AuditFailedError.exit_code)
 
 

@@ -10,7 +10,8 @@ from typing import Self
 from confluent_kafka import KafkaException
 
 from delaytopic_api import Receipt
-from delaytopic_cli.client.kafka_clients import (
+from delaytopic_cli.judge.verdict import Lateness
+from delaytopic_gateway.client.kafka_clients import (
     FIRST_OFFSET,
     Settings,
     assignment,
@@ -18,8 +19,7 @@ from delaytopic_cli.client.kafka_clients import (
     headers_of,
     partitions_of,
 )
-from delaytopic_cli.client.watching import receipt_of
-from delaytopic_cli.judge.verdict import Lateness
+from delaytopic_gateway.client.watching import receipt_of
 
 
 class ArrivalClock:

@@ -18,19 +18,20 @@ import click
 from delaytopic_api import Settings
 from delaytopic_api.errors import ApiError
 from delaytopic_api.relay import KafkaClient
-from delaytopic_cli.client.kafka_clients import producer
-from delaytopic_cli.client.sending import Sending
 from delaytopic_cli.demo.__main__ import EXAMPLE
 from delaytopic_cli.demo.arrivals import ArrivalClock
 from delaytopic_cli.demo.scenario import Scenario
-from delaytopic_cli.embedded.process import wait_until
-from delaytopic_cli.embedded.topics import create_topics
-from delaytopic_cli.errors import CliError, RelayError
+from delaytopic_cli.errors import RelayError
 from delaytopic_cli.local.documents import read_settings, topic_plans
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
 from delaytopic_cli.local.session import needs_a_redis, relay_groups
 from delaytopic_cli.slo.options import rules_of
 from delaytopic_cli.slo.publishing import EXIT_CODES, clock_ms, fail, show_progress
+from delaytopic_gateway.client.kafka_clients import producer
+from delaytopic_gateway.client.sending import Sending
+from delaytopic_gateway.client.topics import create_topics
+from delaytopic_process.errors import ProgramError
+from delaytopic_process.waiting import wait_until
 from delaytopic_slo.audit import Audit, Options
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.model import Report
@@ -56,7 +57,7 @@ def main(file: Path, output: Path, opens: bool) -> None:
         page = write_outputs(report, folder)[1].resolve()
     except SloError as error:
         sys.exit(fail(error))
-    except (CliError, ApiError) as error:
+    except (ProgramError, ApiError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
     click.echo(f"{report.verdict}: {report.sentence}\n  {page}")
@@ -66,7 +67,7 @@ def main(file: Path, output: Path, opens: bool) -> None:
 
 
 def audited_demo(settings: Settings, scenario: Scenario, progress: Callable[[str], None]) -> Report:
-    """Run the records through a relay that is killed on the way, and audit them; raises CliError and SloError."""
+    """Run the records through a relay that is killed on the way, and audit them; raises ProgramError and SloError."""
     with (
         data_directory(None) as directory,
         running_servers(directory, needs_redis=needs_a_redis(settings), progress=progress) as servers,

@@ -11,14 +11,8 @@ from pathlib import Path
 from delaytopic_api import Settings
 from delaytopic_api.documents import BackendSettings
 from delaytopic_api.values import BackendType
-from delaytopic_cli.client.kafka_clients import producer
-from delaytopic_cli.client.lateness import histogram, milliseconds_text, summarize
-from delaytopic_cli.client.sending import Sending
-from delaytopic_cli.client.time_text import clock_text
-from delaytopic_cli.client.topic_reader import read_topic
 from delaytopic_cli.demo.arrivals import ArrivalClock
 from delaytopic_cli.demo.scenario import MALFORMED, Scenario
-from delaytopic_cli.embedded.topics import create_topics
 from delaytopic_cli.errors import RelayError
 from delaytopic_cli.judge.reading import read_dead_letter, read_delivered, read_source, rules_of
 from delaytopic_cli.judge.verdict import Lateness, Outage, Verdict, judge
@@ -26,6 +20,12 @@ from delaytopic_cli.local.documents import read_settings, topic_plans
 from delaytopic_cli.local.relays import RelayProcess, read_status
 from delaytopic_cli.local.servers import Servers, data_directory, running_servers
 from delaytopic_cli.local.session import needs_a_redis, relay_groups
+from delaytopic_gateway.client.kafka_clients import producer
+from delaytopic_gateway.client.lateness import histogram, milliseconds_text, summarize
+from delaytopic_gateway.client.sending import Sending
+from delaytopic_gateway.client.time_text import clock_text
+from delaytopic_gateway.client.topic_reader import read_topic
+from delaytopic_gateway.client.topics import create_topics
 
 RELAY_START_SECONDS = 30.0
 LATEST_ARRIVAL_SECONDS = 60.0
@@ -36,7 +36,7 @@ _NAME_WIDTH = 36
 
 
 def run_demo(file: Path, backend: BackendType | None, progress: Progress, scenario: Scenario | None = None) -> Verdict:
-    """Run it, print the summary, and return the audit's verdict; raises CliError and ApiError."""
+    """Run it, print the summary, and return the audit's verdict; raises ProgramError and ApiError."""
     settings = read_settings(file)[0]
     if backend is not None:
         settings = replace(settings, backend=BackendSettings(backend, settings.backend.id, settings.backend.redis))

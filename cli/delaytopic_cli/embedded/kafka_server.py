@@ -17,9 +17,10 @@ from delaytopic_cli.embedded.kafka_settings import (
     fencing_settings,
     properties_text,
 )
-from delaytopic_cli.embedded.process import ManagedProcess, accepts_connections, free_port, wait_until
-from delaytopic_cli.embedded.topics import all_partitions_lead
+from delaytopic_cli.embedded.process import ManagedProcess, accepts_connections, free_port
 from delaytopic_cli.errors import EmbeddedServerError, ServerStartError
+from delaytopic_gateway.client.topics import all_partitions_lead
+from delaytopic_process.waiting import wait_until
 
 START_TIMEOUT_SECONDS = 90.0
 STOP_GRACE_SECONDS = 30.0

@@ -11,8 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,7 +25,6 @@ _SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="delaytopic-spaw
 # port while its server is down between a stop and a restart.
 _RANGE = range(20000, 32000)
 _ATTEMPTS = 200
-POLL_SECONDS = 0.02
 
 
 class ManagedProcess:
@@ -177,14 +175,4 @@ def is_free(port: int) -> bool:
             candidate.bind(("127.0.0.1", port))
         except OSError:
             return False
-    return True
-
-
-def wait_until(condition: Callable[[], bool], *, timeout_seconds: float, poll_seconds: float = POLL_SECONDS) -> bool:
-    """Ask `condition` again and again until it holds; True when it did, False when the time was over first."""
-    deadline = time.monotonic() + timeout_seconds
-    while not condition():
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(poll_seconds)
     return True

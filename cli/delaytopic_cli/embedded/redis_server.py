@@ -14,8 +14,9 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from delaytopic_cli.embedded.process import ManagedProcess, free_port, wait_until
+from delaytopic_cli.embedded.process import ManagedProcess, free_port
 from delaytopic_cli.errors import EmbeddedServerError, PackageMissingError, ServerStartError
+from delaytopic_process.waiting import wait_until
 
 START_TIMEOUT_SECONDS = 30.0
 STOP_GRACE_SECONDS = 15.0

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from delaytopic_api import Settings
 from delaytopic_api.values import Ids
-from delaytopic_cli.judge.verdict import Coordinates, DeadLetter, DeliveredRecord, Fate, Headers, SourceRecord
+from delaytopic_cli.judge.verdict import DeadLetter, DeliveredRecord, Fate, SourceRecord
+from delaytopic_gateway.client.raw_records import Coordinates, Headers, RawRecord
 
 _CONTROL = frozenset(
     {"deliver-at", "deliver-after", "deliver-id", "deliver-action", "deliver-to", "deliver-cron", "deliver-tz"}
@@ -22,17 +23,6 @@ _REASON = "dead-letter-reason"
 _LAST_INSTANT_MS = 253_402_300_799_999  # the end of the year 9999
 _RFC_3339 = re.compile(r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
-
-
-@dataclass(frozen=True, slots=True)
-class RawRecord:
-    """A record as Kafka gives it; `timestamp_ms` is its Kafka timestamp."""
-
-    at: Coordinates
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-    headers: Headers = ()
 
 
 @dataclass(frozen=True, slots=True)

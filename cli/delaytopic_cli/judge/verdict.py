@@ -12,19 +12,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-Headers = tuple[tuple[str, bytes | None], ...]
+from delaytopic_gateway.client.raw_records import Coordinates, Headers
+
 DEFAULT_SETTLE_MS = 1_000
-
-
-class Coordinates(NamedTuple):
-    """The coordinates of a source record; the identity of a schedule from end to end."""
-
-    topic: str
-    partition: int
-    offset: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}:{self.partition}:{self.offset}"
 
 
 class Fate(StrEnum):

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from delaytopic_cli.command_line import Lazy, LazyGroup, run_group, version_option
+from delaytopic_process.command_line import Lazy, LazyGroup, run_command, version_option
 
 PROGRAM = "kubectl delaytopic"
 _COMMANDS = {
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line; errors become one line each on standard error. Returns the exit code."""
-    return run_group(cli, arguments, PROGRAM)
+    return run_command(cli, arguments, PROGRAM)
 
 
 if __name__ == "__main__":

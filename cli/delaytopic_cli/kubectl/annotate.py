@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.command_line import echo
-from delaytopic_cli.errors import CliError
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.delay_topic import KIND, await_state, delay_topic, full_name, with_kubectl
 from delaytopic_cli.kubectl.facts import verdict
+from delaytopic_process.command_line import echo
+from delaytopic_process.errors import ProgramError
 
 PAUSE = "delaytopic.dev/pause-reconciliation"
 REQUESTED = "delaytopic.dev/reconcile-requested-at"
@@ -80,7 +80,7 @@ def reconcile(name: str, wait: bool, kubectl: Kubectl) -> None:
 
     if not await_state(kubectl, name, looked, seconds=ANSWER_SECONDS):
         why = "it is paused" if _is_paused(document) else "is an operator running, and does it watch this namespace?"
-        raise CliError(f"nobody looked at {full_name(document)} within {ANSWER_SECONDS:g} s: {why}")
+        raise ProgramError(f"nobody looked at {full_name(document)} within {ANSWER_SECONDS:g} s: {why}")
     said = verdict(delay_topic(kubectl, name))
     echo(f"{full_name(document)}: {said.word}; {said.sentence}")
 

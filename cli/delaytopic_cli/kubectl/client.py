@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from delaytopic_cli.errors import CliError
+from delaytopic_process.errors import ProgramError
 
 PROGRAM = "kubectl"
 REQUEST_TIMEOUT = "30s"
@@ -23,7 +23,7 @@ _NO_KIND = "the server doesn't have a resource type"
 _UNREACHABLE = ("connection to the server", "unable to connect to the server", "connection refused", "i/o timeout")
 
 
-class KubectlFailed(CliError):
+class KubectlFailed(ProgramError):
     """kubectl did not do what it was asked; `reason` is a word such as NotFound or Forbidden."""
 
     def __init__(self, text: str, reason: str = "") -> None:

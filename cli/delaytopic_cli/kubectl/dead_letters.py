@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.client.gateway import GatewayTopic
-from delaytopic_cli.client.time_text import clock_text, duration, instant_ms
-from delaytopic_cli.command_line import echo, echo_json
 from delaytopic_cli.commands.records import OUTPUT, Reach, is_json
-from delaytopic_cli.errors import CliError, InputError
 from delaytopic_cli.kubectl.gateway import at_gateway
+from delaytopic_gateway.client.gateway import GatewayTopic
+from delaytopic_gateway.client.time_text import clock_text, duration, instant_ms
+from delaytopic_process.command_line import echo, echo_json
+from delaytopic_process.errors import InputError, ProgramError
 
 MOST_OF_A_PAGE = 1_000
 MOST_PLACES = 100
@@ -135,7 +135,7 @@ def resend(reach: Reach, places: tuple[str, ...], output: str | None, **asked: A
     for each in result["incomplete"]:
         echo(f"not sent: {each['place']}: {each['reason']}", err=True)
     if result["incompleteCount"]:
-        raise CliError(f"{_letters(result['incompleteCount'])} cannot be sent again from here")
+        raise ProgramError(f"{_letters(result['incompleteCount'])} cannot be sent again from here")
 
 
 def request(
@@ -169,7 +169,7 @@ def sent(ask: Callable[[dict[str, Any]], dict[str, Any]], document: dict[str, An
     while not (last["complete"] or last["dryRun"]) and last["sent"]:
         try:
             last = ask(document)
-        except CliError as error:
+        except ProgramError as error:
             before = f"{_letters(whole['sent'])} sent again before; the same command goes on behind them"
             raise type(error)(f"{error}; {before}") from error
         whole = {

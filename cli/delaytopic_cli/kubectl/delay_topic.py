@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.errors import CliError
 from delaytopic_cli.kubectl.client import Kubectl
+from delaytopic_process.errors import ProgramError
 
 KIND = "delaytopics.delaytopic.dev"
 LOOK_EVERY_S = 1.0
 Document = dict[str, Any]
 
 
-class NoSuchDelayTopic(CliError):
+class NoSuchDelayTopic(ProgramError):
     """There is none of that name in the namespace."""
 
 

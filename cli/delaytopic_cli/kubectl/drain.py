@@ -6,18 +6,18 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.command_line import echo
-from delaytopic_cli.errors import CliError
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.delay_topic import KIND, await_state, delay_topic, full_name, with_kubectl
 from delaytopic_cli.kubectl.facts import conditions_of
+from delaytopic_process.command_line import echo
+from delaytopic_process.errors import ProgramError
 
 FINALIZER = "delaytopic.dev/drain"
 DRAIN_PATCH = '{"spec":{"deletionPolicy":"Drain"}}'
 HOLD_SECONDS = 60.0
 
 
-class NotHeld(CliError):
+class NotHeld(ProgramError):
     """Nobody would drain it: deleted now, it would be gone at once."""
 
 

@@ -12,21 +12,22 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from delaytopic_cli.client.gateway import GatewayClient, GatewayTopic
-from delaytopic_cli.command_line import echo
 from delaytopic_cli.commands.records import read_token
-from delaytopic_cli.errors import CliError, GatewayUnreachableError, RecordMissingError, UnauthenticatedError
 from delaytopic_cli.kubectl.client import IN_CLUSTER, Kubectl, KubectlFailed
 from delaytopic_cli.kubectl.delay_topic import Document, delay_topic, full_name, with_kubectl
 from delaytopic_cli.kubectl.pending import OPERATOR_NAMESPACE
 from delaytopic_cli.kubectl.port_forward import PortForwards
+from delaytopic_gateway.client.gateway import GatewayClient, GatewayTopic
+from delaytopic_gateway.errors import GatewayUnreachableError, RecordMissingError, UnauthenticatedError
+from delaytopic_process.command_line import echo
+from delaytopic_process.errors import ProgramError
 
 SELECTOR: Final = "app.kubernetes.io/part-of=delaytopic,app.kubernetes.io/component=gateway"
 DEFAULT_KUBECONFIG: Final = "~/.kube/config"
 _RIGHTS: Final = "get and list on services and pods, and create on pods/portforward"
 
 
-class NoGateway(CliError):
+class NoGateway(ProgramError):
     """The cluster has no gateway where it was looked for."""
 
 
@@ -54,7 +55,7 @@ class Gateways:
 
     @contextmanager
     def topic(self, document: Document) -> Iterator[GatewayTopic]:
-        """Reach a DelayTopic through the gateway while the context lasts. Raises `NoGateway` and other `CliError`s."""
+        """Reach a DelayTopic through the gateway while the context lasts. Raises `ProgramError`s (`NoGateway`)."""
         try:
             service = self._find()
             token = read_token(self.token_file) if self.token_file is not None else self._own_token(document)
@@ -75,7 +76,7 @@ class Gateways:
             raise KubectlFailed(f"{error}; to reach the gateway takes {_RIGHTS} there", error.reason) from error
 
     def _find(self) -> _Service:
-        """Return the only gateway there is. Raises `NoGateway`, and `CliError` when there are several."""
+        """Return the only gateway there is. Raises `NoGateway`, and `ProgramError` when there are several."""
         cluster = self.kubectl.within(self.namespace)
         if self.service is not None:
             found = cluster.find("services", self.service)
@@ -91,7 +92,7 @@ class Gateways:
             )
         if len(services) > 1:
             names = ", ".join(each.name for each in services)
-            raise CliError(f"there are several gateways in {self.namespace}: {names}; choose by --gateway-service")
+            raise ProgramError(f"there are several gateways in {self.namespace}: {names}; choose by --gateway-service")
         return services[0]
 
     def _own_token(self, document: Document) -> str:
@@ -120,14 +121,14 @@ def _demand_served(topic: GatewayTopic, document: Document) -> None:
 def kubeconfig_token(kubeconfig: str | None, context: str | None) -> str | None:
     """Return the bearer token of a kubeconfig's user, from a plugin if need be; None for a user without one.
 
-    Raises `CliError`.
+    Raises `ProgramError`.
     """
     try:
         # Only who has no token file needs the client: it knows all the ways in which a kubeconfig names a token.
         from kubernetes import config  # noqa: PLC0415
         from kubernetes.client import Configuration  # noqa: PLC0415
     except ImportError as error:
-        raise CliError(
+        raise ProgramError(
             "to take the token from your kubeconfig needs the Python package kubernetes: pip install "
             "'delaytopic[gateway]'; or give --token-file"
         ) from error
@@ -140,7 +141,7 @@ def kubeconfig_token(kubeconfig: str | None, context: str | None) -> str | None:
         else:
             load.load_kube_config(os.path.expanduser(file), context, found, persist_config=False)
     except Exception as error:  # a plugin's errors are of many kinds
-        raise CliError(f"no token can be had from your kubeconfig: {error}; give one with --token-file") from error
+        raise ProgramError(f"no token can be had from your kubeconfig: {error}; give one with --token-file") from error
     credential = found.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
     scheme, _, token = credential.partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None

@@ -11,14 +11,14 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.client.pending import report, table_lines
-from delaytopic_cli.client.relay_listing import MOST_AT_A_TIME, RelayAnswer, ask_relay
-from delaytopic_cli.command_line import echo, echo_json
 from delaytopic_cli.commands.pending import DUE_BEFORE, LIMIT, LIST_OUTPUT, before_ms
-from delaytopic_cli.errors import CliError
 from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
 from delaytopic_cli.kubectl.delay_topic import delay_topic, full_name, with_kubectl
 from delaytopic_cli.kubectl.port_forward import PortForwards
+from delaytopic_gateway.client.pending import report, table_lines
+from delaytopic_gateway.client.relay_listing import MOST_AT_A_TIME, RelayAnswer, ask_relay
+from delaytopic_process.command_line import echo, echo_json
+from delaytopic_process.errors import ProgramError
 
 PORT = 8080
 OPERATOR_NAMESPACE = "delaytopic-system"
@@ -56,7 +56,7 @@ def pending(name: str, due_before: str | None, limit: int, output: str | None, k
 
 
 def running_pods(kubectl: Kubectl, document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return namespace and name of its relays' pods; raises `CliError` when there are none, or none may be seen."""
+    """Return namespace and name of its relays' pods; raises `ProgramError` when there are none, or none may be seen."""
     metadata = document["metadata"]
     selector = (
         f"app.kubernetes.io/name=delaytopic-relay,delaytopic.dev/namespace={metadata['namespace']},"
@@ -73,9 +73,11 @@ def running_pods(kubectl: Kubectl, document: dict[str, Any]) -> list[tuple[str, 
         running = [each for each in found if (each.get("status") or {}).get("phase") == "Running"]
         pods = [(str(each["metadata"]["namespace"]), str(each["metadata"]["name"])) for each in running]
         if not pods:
-            raise CliError(f"no relay of {full_name(document)} runs now: kubectl delaytopic status {metadata['name']}")
+            raise ProgramError(
+                f"no relay of {full_name(document)} runs now: kubectl delaytopic status {metadata['name']}"
+            )
         return sorted(pods)
-    raise CliError(
+    raise ProgramError(
         f"you may not list the pods of the relays of {full_name(document)}: they run in a namespace of the platform "
         "team; ask it for get and list on pods and create on pods/portforward there"
     )

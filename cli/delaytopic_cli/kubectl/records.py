@@ -7,16 +7,16 @@ from typing import Any
 import click
 
 from delaytopic_api.relay import DEFAULT_LIMIT, PendingRecord
-from delaytopic_cli.client.cancelling import ThroughGateway
-from delaytopic_cli.client.pending import report
-from delaytopic_cli.command_line import echo
 from delaytopic_cli.commands.cancel import NO_WAIT, ids_of, run_cancels
 from delaytopic_cli.commands.records import OUTPUT, PARTITION, Reach, move, move_options, show_record
-from delaytopic_cli.errors import ConflictError, RecordMissingError, RelayUnreachableError
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.delay_topic import Document, delay_topic, full_name, with_kubectl
 from delaytopic_cli.kubectl.gateway import Gateways, NoGateway, at_gateway, with_gateway
 from delaytopic_cli.kubectl.pending import ask_pods, running_pods
+from delaytopic_gateway.client.cancelling import ThroughGateway
+from delaytopic_gateway.client.pending import report
+from delaytopic_gateway.errors import ConflictError, RecordMissingError, RelayUnreachableError
+from delaytopic_process.command_line import echo
 
 
 @click.command(short_help="Show a pending record by its id.")

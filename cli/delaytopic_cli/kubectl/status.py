@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.command_line import echo, echo_json, echo_lines
-from delaytopic_cli.errors import CliError, InputError
 from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
 from delaytopic_cli.kubectl.delay_topic import KIND, delay_topic, full_name, with_kubectl
 from delaytopic_cli.kubectl.facts import facts_of, verdict
 from delaytopic_cli.kubectl.page import page_lines, table_lines
+from delaytopic_process.command_line import echo, echo_json, echo_lines
+from delaytopic_process.errors import InputError, ProgramError
 
 WIDTH = 110
 
@@ -92,11 +92,13 @@ def why_scale(name: str, output: str, kubectl: Kubectl) -> None:
     scaling = (document.get("status") or {}).get("scaling")
     if not scaling:
         why = verdict(document).sentence
-        raise CliError(f"nothing was decided about the relays of {full_name(document)} yet: {why}")
+        raise ProgramError(f"nothing was decided about the relays of {full_name(document)} yet: {why}")
     if output == "json":
         echo_json(scaling, indent=2)
         return
     try:
         echo_lines(as_text(scaling))
     except (KeyError, TypeError) as error:
-        raise CliError("the decision was written by an operator of another version; read it with -o json") from error
+        raise ProgramError(
+            "the decision was written by an operator of another version; read it with -o json"
+        ) from error

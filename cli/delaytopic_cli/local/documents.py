@@ -21,9 +21,9 @@ from delaytopic_api import (
 from delaytopic_api.documents import TopicSettings
 from delaytopic_api.relay import HttpServer, KafkaClient, KafkaSecurity, RedisClient, RelayLimits
 from delaytopic_api.values import MOST_MESSAGE_BYTES, BackendType, Ids, Management, bucket_topics
-from delaytopic_cli.client.known_topics import KnownTopic
-from delaytopic_cli.embedded.topics import TopicPlan
-from delaytopic_cli.errors import InputError
+from delaytopic_cli.known_topics import KnownTopic
+from delaytopic_gateway.client.topics import TopicPlan
+from delaytopic_process.errors import InputError
 from delaytopic_process.kafka_tokens import with_authorities
 
 BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}

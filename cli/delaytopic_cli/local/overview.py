@@ -13,8 +13,8 @@ from rich.text import Text
 
 from delaytopic_api import RelayStatus
 from delaytopic_api.relay import RelayState
-from delaytopic_cli.client.lateness import milliseconds_text
-from delaytopic_cli.client.time_text import clock_text
+from delaytopic_gateway.client.lateness import milliseconds_text
+from delaytopic_gateway.client.time_text import clock_text
 
 WIDE = 120
 """From so many columns on, a table of all DelayTopics has room for its headings."""

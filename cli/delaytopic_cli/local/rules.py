@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from delaytopic_api import Settings
-from delaytopic_cli.errors import InputError
 from delaytopic_operator.planning import conflicts_among
+from delaytopic_process.errors import InputError
 
 
 def check_together(all_settings: Sequence[Settings]) -> None:

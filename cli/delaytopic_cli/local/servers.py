@@ -12,8 +12,8 @@ from pathlib import Path
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.process import free_port, is_free
 from delaytopic_cli.embedded.redis_server import RedisServer
-from delaytopic_cli.embedded.topics import admin_client, partitions_by_topic
-from delaytopic_cli.errors import InputError
+from delaytopic_gateway.client.topics import admin_client, partitions_by_topic
+from delaytopic_process.errors import InputError
 
 ANSWER_SECONDS = 10.0
 """The time that a Kafka of the user has to answer."""

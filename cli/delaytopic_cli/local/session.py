@@ -17,17 +17,6 @@ from rich.live import Live
 
 from delaytopic_api import Settings
 from delaytopic_api.values import BackendType
-from delaytopic_cli.client.relay_listing import ask_relays
-from delaytopic_cli.command_line import warn
-from delaytopic_cli.embedded.topics import create_topics
-from delaytopic_cli.gateway.access import LoopbackAccess
-from delaytopic_cli.gateway.app import gateway_app
-from delaytopic_cli.gateway.jobs import JOBS_TOPIC, Jobs, jobs_topic_plan, running_jobs
-from delaytopic_cli.gateway.kafka_cluster import KafkaCluster
-from delaytopic_cli.gateway.routes import Route
-from delaytopic_cli.gateway.server import AuditFile, serving
-from delaytopic_cli.gateway.service import Gateway
-from delaytopic_cli.gateway.state import HOW_TO_AUDIT_LOCAL, State, audit_of_report
 from delaytopic_cli.local.documents import (
     BROKERS_OWN_REPLICATION,
     check_addresses,
@@ -51,6 +40,17 @@ from delaytopic_cli.local.state import (
     remove_state,
     write_state,
 )
+from delaytopic_gateway.access.rights import LoopbackAccess
+from delaytopic_gateway.app import gateway_app
+from delaytopic_gateway.client.relay_listing import ask_relays
+from delaytopic_gateway.client.topics import create_topics
+from delaytopic_gateway.jobs import JOBS_TOPIC, Jobs, jobs_topic_plan, running_jobs
+from delaytopic_gateway.kafka.cluster import KafkaCluster
+from delaytopic_gateway.server import AuditFile, serving
+from delaytopic_gateway.service.gateway import Gateway
+from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.state import HOW_TO_AUDIT_LOCAL, State, audit_of_report
+from delaytopic_process.command_line import warn
 
 _TURN_SECONDS = 1.0
 
@@ -88,7 +88,7 @@ class Group:
 
 
 def run_local(options: LocalOptions, console: Console) -> None:
-    """Run until KeyboardInterrupt, which ends everything in order; raises CliError and ApiError."""
+    """Run until KeyboardInterrupt, which ends everything in order; raises ProgramError and ApiError."""
     all_settings = read_settings(options.file)
     check_together(all_settings)
     check_addresses(options.bootstrap_servers, options.redis_url)

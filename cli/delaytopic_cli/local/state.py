@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from itertools import chain, count
 from pathlib import Path
 
-from delaytopic_cli.client.known_topics import KnownTopic
-from delaytopic_cli.errors import InputError
+from delaytopic_cli.known_topics import KnownTopic
+from delaytopic_process.errors import InputError
 
 DEFAULT_NAME = "local"
 NAME_VARIABLE = "DELAYTOPIC_LOCAL"

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.command_line import NearChoice, echo_lines
-from delaytopic_cli.errors import CannotJudge, CliError
+from delaytopic_cli.errors import CannotJudge
 from delaytopic_cli.kubectl.client import Kubectl
+from delaytopic_process.command_line import NearChoice, echo_lines
+from delaytopic_process.errors import ProgramError
 
 
 class WrongUsage(click.UsageError):
@@ -94,6 +95,6 @@ def _judged(
     except ModuleNotFoundError as error:
         needed = f"`delaytopic plan` needs the operator's Python packages, and {error.name} is missing"
         raise CannotJudge(f"{needed}; install them with: pip install 'delaytopic[operator]'") from error
-    except CliError as error:
+    except ProgramError as error:
         raise CannotJudge(str(error)) from error
     return shown(outcome, output, objects=show_objects), exit_code(outcome)

@@ -24,7 +24,7 @@ from delaytopic_operator.planning import (
 
 
 def planned(files: Sequence[str], kubectl: Kubectl | None, namespace: str | None, config_file: str | None) -> Outcome:
-    """Return the plan for the files; without `kubectl`, there is no cluster to compare with. Raises `CliError`."""
+    """Return the plan for the files; without `kubectl`, there is no cluster to compare with. Raises `ProgramError`."""
     config = parsed_config(_read(config_file), config_file) if config_file is not None else None
     default = kubectl.default_namespace() if kubectl is not None else namespace or "default"
     documents = read_files(files, default)

@@ -15,9 +15,7 @@ from pyspark.sql import SparkSession
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.relay import KafkaClient
-from delaytopic_cli.command_line import NearChoice
-from delaytopic_cli.commands.options import client_settings, kafka_options, listen_address, split_pair
-from delaytopic_cli.errors import InputError
+from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
 from delaytopic_cli.slo.documents import STANDARD_INPUT, audited_topics, executors_of, full_name, kafka_of
 from delaytopic_cli.slo.options import DurationOption, file_option, ledger_options, rules_of, spark_options
 from delaytopic_cli.slo.publishing import (
@@ -33,6 +31,8 @@ from delaytopic_cli.slo.publishing import (
 )
 from delaytopic_cli.slo.rounds import Topics, audit_in_rounds
 from delaytopic_cli.slo.serving import Verdicts, live_seconds, serving
+from delaytopic_process.command_line import NearChoice, listen_address
+from delaytopic_process.errors import InputError
 from delaytopic_slo.audit import Audit, Options, Reader, check_topics, report_of
 from delaytopic_slo.errors import SloError, SparkMissingError
 from delaytopic_slo.ledger import Ledger

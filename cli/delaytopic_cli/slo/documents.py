@@ -10,7 +10,7 @@ from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_doc
 from delaytopic_api.errors import InvalidDocument, Problem
 from delaytopic_api.loading import parse_yaml
 from delaytopic_api.relay import KafkaClient
-from delaytopic_cli.errors import InputError
+from delaytopic_process.errors import InputError
 from delaytopic_slo.runtime.executor_pods import ExecutorPods
 
 Document = DelayTopic | DelayClass

@@ -13,9 +13,9 @@ from delaytopic_api.documents import TIMELY, LatenessObjective
 from delaytopic_api.loading import write_yaml
 from delaytopic_api.relay import lateness_bucket
 from delaytopic_api.values import Calendar
-from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics
 from delaytopic_cli.slo.options import file_option
+from delaytopic_process.errors import InputError
 
 Document = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from delaytopic_cli.command_line import Lazy, LazyGroup
+from delaytopic_process.command_line import Lazy, LazyGroup
 
 # Spark is imported by the commands: the help of `delaytopic` needs none.
 _COMMANDS = {

@@ -12,9 +12,9 @@ import click
 from pyspark.sql import SparkSession
 
 from delaytopic_api import Settings
-from delaytopic_cli.command_line import echo, echo_lines, printable, styled
-from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.state import last_report, running_states
+from delaytopic_process.command_line import echo, echo_lines, printable, styled
+from delaytopic_process.errors import InputError
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.model import Report, Verdict
 from delaytopic_slo.outputs import push_metrics, put_outputs, write_outputs

@@ -7,10 +7,10 @@ from typing import NoReturn
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.errors import ApiError
-from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import full_name
 from delaytopic_cli.slo.publishing import fail
 from delaytopic_cli.slo.serving import Verdicts
+from delaytopic_process.errors import InputError
 
 Topics = Sequence[Settings]
 

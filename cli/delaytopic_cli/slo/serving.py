@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
 from delaytopic_api import Duration
-from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.publishing import status_text
+from delaytopic_process.errors import InputError
 from delaytopic_process.pages import Answer, CannotListen, Health, Pages, health_answer
 
 NDJSON: Final = "application/x-ndjson"

@@ -15,7 +15,7 @@ from tests.cluster.node.local_node import NODE_LABEL, LocalNode, RunningPod
 from tests.cluster.pods import await_rollout, pods_of, waiting_reasons
 from tests.harness.names import unique
 
-from delaytopic_cli.embedded.process import wait_until
+from delaytopic_process.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

@@ -20,7 +20,7 @@ from tests.e2e.cluster.node_image import ensure_node_image
 from tests.e2e.without_registry.node_image import OWN_REPOSITORY
 from tests.e2e.without_registry.private_engine import PrivateEngine
 
-from delaytopic_cli.embedded.process import wait_until
+from delaytopic_process.waiting import wait_until
 
 DEFAULT_NAME: Final = "delaytopic"
 CREATE_SECONDS = 600.0

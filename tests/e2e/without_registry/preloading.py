@@ -12,7 +12,7 @@ from tests.e2e.cluster.commands import succeeds
 from tests.e2e.cluster.errors import NotReady
 from tests.e2e.without_registry.node_root import CONTAINERD_SETTINGS, in_root, sandbox_image
 
-from delaytopic_cli.embedded.process import wait_until
+from delaytopic_process.waiting import wait_until
 
 _WORK = "var/preloading"
 _SOCKET = f"/{_WORK}/containerd.sock"

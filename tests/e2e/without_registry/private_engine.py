@@ -18,7 +18,7 @@ from tests.e2e.cluster.machine import Machine, lacks_for_engine
 from tests.e2e.without_registry import debian, runtime_wrapper
 from tests.e2e.without_registry.host_state import HostState
 
-from delaytopic_cli.embedded.process import wait_until
+from delaytopic_process.waiting import wait_until
 
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0

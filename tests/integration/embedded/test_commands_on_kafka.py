@@ -16,10 +16,10 @@ from tests.support.child_process import hearing_ctrl_c
 
 from delaytopic_api import Receipt
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.client.topic_reader import read_topic
-from delaytopic_cli.embedded.process import wait_until
-from delaytopic_cli.embedded.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
-from delaytopic_cli.judge.verdict import Coordinates, Headers
+from delaytopic_gateway.client.raw_records import Coordinates, Headers
+from delaytopic_gateway.client.topic_reader import read_topic
+from delaytopic_gateway.client.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
+from delaytopic_process.waiting import wait_until
 
 PARTITIONS = 3
 Content = tuple[bytes | None, bytes | None, Headers]
@@ -162,7 +162,7 @@ def test_the_reader_knows_where_each_record_was(broker: str, topic: str) -> None
 
 
 def test_no_broker_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("delaytopic_cli.client.kafka_clients.METADATA_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("delaytopic_gateway.client.kafka_clients.METADATA_TIMEOUT_SECONDS", 0.5)
 
     code = run(["watch", "b", "-b", "127.0.0.1:1"])
 

@@ -17,8 +17,8 @@ from tests.harness.fixtures import QUICK_START
 from tests.support.relay.process import wait_for
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.topics import TopicPlan, admin_client, broker_answers, create_topics, partitions_by_topic
 from delaytopic_cli.errors import ServerStartError
+from delaytopic_gateway.client.topics import TopicPlan, admin_client, broker_answers, create_topics, partitions_by_topic
 
 PATIENCE_S = 60
 

@@ -20,8 +20,8 @@ from tests.harness.fixtures import QUICK_START
 from tests.support.child_process import hearing_ctrl_c
 
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.local.state import read_running_state
+from delaytopic_process.waiting import wait_until
 
 DOCUMENTS = """
 apiVersion: delaytopic.dev/v1alpha1

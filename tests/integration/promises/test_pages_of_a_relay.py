@@ -15,7 +15,7 @@ from tests.support.relay.route import PARTITIONS
 from tests.support.relay.routes import STEADY
 
 from delaytopic_api.relay import RelayState, RelayStatus, ShardState, ShardStatus
-from delaytopic_cli.judge.verdict import Coordinates
+from delaytopic_gateway.client.raw_records import Coordinates
 
 pytestmark = [pytest.mark.integration, BUCKETS_NIGHTLY]
 

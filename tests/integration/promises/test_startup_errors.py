@@ -20,7 +20,7 @@ from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route, Server
 
 from delaytopic_cli.embedded.process import free_port
 from delaytopic_cli.embedded.redis_server import RedisServer
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 
 pytestmark = pytest.mark.integration
 

@@ -12,7 +12,7 @@ from tests.support.relay.route import PARTITIONS
 from tests.support.servers.secure_servers import SCRAM, GuardedRoute, SecureKafka, by_password, deny
 from tests.support.servers.tls import Certificates
 
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 
 pytestmark = pytest.mark.integration
 

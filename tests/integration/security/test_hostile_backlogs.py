@@ -18,7 +18,7 @@ from tests.support.relay.records import BOTH_BACKENDS, BUCKETS, REDIS, MakeRoute
 from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_api.values import bucket_name, source_mark
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.backlog.kafka.segments import encode_bucket_segment, pack_parts
 from delaytopic_relay.backlog.redis.layout import ShardKeys
 from delaytopic_relay.backlog.segments import encode_segment

@@ -18,9 +18,9 @@ from tests.support.servers.secure_servers import SCRAM, USERNAME, SecureKafka, b
 from tests.support.servers.tls import Certificates
 
 from delaytopic_api.relay import KafkaClient
-from delaytopic_cli.embedded.topics import create_topics
-from delaytopic_cli.errors import KafkaUnreachableError, TopicError
-from delaytopic_cli.gateway.jobs.log import JobSigner, KafkaJobLog, jobs_topic_plan
+from delaytopic_gateway.client.topics import create_topics
+from delaytopic_gateway.errors import KafkaUnreachableError, TopicError
+from delaytopic_gateway.jobs.log import JobSigner, KafkaJobLog, jobs_topic_plan
 from delaytopic_relay.kafka import connection_settings
 
 pytestmark = pytest.mark.integration

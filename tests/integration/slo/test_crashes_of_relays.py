@@ -15,7 +15,7 @@ from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route, Server
 from tests.support.slo.delay_topics import AuditedTopic, Headers
 
 from delaytopic_api.records import Receipt
-from delaytopic_cli.judge.reading import RawRecord
+from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_slo.model.report import FindingList, Report, Verdict
 
 pytestmark = pytest.mark.integration

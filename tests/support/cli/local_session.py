@@ -16,8 +16,8 @@ from tests.support.child_process import ChildProcess, hearing_ctrl_c
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import Sent, produce
 
-from delaytopic_cli.client.topic_reader import read_topic
-from delaytopic_cli.judge.reading import RawRecord
+from delaytopic_gateway.client.raw_records import RawRecord
+from delaytopic_gateway.client.topic_reader import read_topic
 
 START_S: Final = 60.0
 

@@ -13,10 +13,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
     ResourceType,
 )
 
-from delaytopic_cli.embedded.process import wait_until
 from delaytopic_operator.kafka.admin import KafkaCluster
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.topics.actions import CreateTopic
+from delaytopic_process.waiting import wait_until
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from tests.support.relay.route import ClientHeaders, Route
 
 from delaytopic_api.values import BackendType
-from delaytopic_cli.judge.verdict import Coordinates
+from delaytopic_gateway.client.raw_records import Coordinates
 
 MakeRoute = Callable[..., Route]
 

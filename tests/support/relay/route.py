@@ -18,18 +18,10 @@ from tests.support.relay.process import RelayProcess, wait_for
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import CAPABILITIES, BackendType, Dialect, bucket_topics
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
-from delaytopic_cli.judge.reading import RawRecord, Rules, read_dead_letter, read_delivered, read_source
-from delaytopic_cli.judge.verdict import (
-    Coordinates,
-    DeadLetter,
-    DeliveredRecord,
-    Headers,
-    Outage,
-    SourceRecord,
-    Verdict,
-    judge,
-)
+from delaytopic_cli.judge.reading import Rules, read_dead_letter, read_delivered, read_source
+from delaytopic_cli.judge.verdict import DeadLetter, DeliveredRecord, Outage, SourceRecord, Verdict, judge
+from delaytopic_gateway.client.raw_records import Coordinates, Headers, RawRecord
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.kafka.topics import TopicReader
 

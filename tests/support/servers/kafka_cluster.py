@@ -15,7 +15,7 @@ from tests.support.relay.process import wait_for
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.kafka_settings import FIRST_NODE_ID, ClusterNode, cluster_id
 from delaytopic_cli.embedded.process import free_port
-from delaytopic_cli.embedded.topics import admin_client
+from delaytopic_gateway.client.topics import admin_client
 
 BROKERS = 3
 HEAP_MIB = 384

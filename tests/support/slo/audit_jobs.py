@@ -18,8 +18,8 @@ from tests.support.slo.delay_topics import AuditedTopic
 from tests.support.slo.s3_server import S3Server, s3_options
 from tests.support.slo.spark_jars import spark_jars
 
-from delaytopic_cli.embedded.process import wait_until
 from delaytopic_operator.resources.audits.cron_job import STATUS_FILE
+from delaytopic_process.waiting import wait_until
 
 DRIVER = "audit-driver"
 SECRET = "audit-s3"

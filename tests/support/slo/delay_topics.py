@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from delaytopic_api import DelayTopic, Settings, load_document, resolve
 from delaytopic_api.relay import KafkaClient
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_slo.audit import Audit, Options, Reader
 from delaytopic_slo.ledger.ledger import Ledger
 from delaytopic_slo.model.report import Report

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from delaytopic_cli.embedded.process import ManagedProcess, accepts_connections, free_port, wait_until
+from delaytopic_cli.embedded.process import ManagedProcess, accepts_connections, free_port
+from delaytopic_process.waiting import wait_until
 
 BUCKET: Final = "audits"
 START_S: Final = 30.0

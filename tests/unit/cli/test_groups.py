@@ -10,9 +10,9 @@ import pytest
 from click.shell_completion import BashComplete
 
 from delaytopic_cli.__main__ import cli
-from delaytopic_cli.command_line import LazyGroup, styled
 from delaytopic_cli.kubectl.__main__ import cli as kubectl
 from delaytopic_cli.slo.group import slo
+from delaytopic_process.command_line import LazyGroup, styled
 
 GROUPS = {"delaytopic": cli, "kubectl delaytopic": kubectl, "delaytopic slo": slo}
 HEAVY = ["pydantic", "confluent_kafka", "rich", "fastapi", "kubernetes", "pyspark", "importlib.metadata"]
@@ -61,7 +61,7 @@ def test_help_and_mistakes_wait_for_no_library(argument: str) -> None:
         (["delaytopic_cli.__main__", "cancel", "a", "1"], "confluent_kafka", "client"),
         (["delaytopic_cli.__main__", "dead-letters", "list", "a"], "confluent_kafka", "client"),
         (["delaytopic_cli.__main__", "local", "-f", __file__], "rich", "local"),
-        (["delaytopic_cli.__main__", "gateway", "--help"], "fastapi", "gateway"),
+        (["delaytopic_gateway.__main__", "--help"], "fastapi", "gateway"),
         (["delaytopic_cli.__main__", "slo", "run", "--help"], "pyspark", "slo"),
         (["delaytopic_relay.__main__", "--help"], "structlog", "relay"),
         (["delaytopic_operator.__main__", "--help"], "kopf", "operator"),
@@ -93,7 +93,7 @@ def test_commands_of_producers_need_the_client_extra_only(command: str) -> None:
 
 def test_a_module_of_our_own_that_is_missing_is_no_matter_of_extras() -> None:
     program = ["delaytopic_cli.__main__", "send", "--help"]
-    script = [sys.executable, "-c", WITHOUT, "delaytopic_cli.client.sending", *program]
+    script = [sys.executable, "-c", WITHOUT, "delaytopic_gateway.client.sending", *program]
     done = subprocess.run(script, capture_output=True, text=True, check=False)
 
     assert "ModuleNotFoundError" in done.stderr

@@ -10,16 +10,16 @@ import pytest
 from click.testing import CliRunner
 
 from delaytopic_cli.__main__ import cli, run
-from delaytopic_cli.client.sending import Sent, Timing
 from delaytopic_cli.commands.send import summary, timing_of
-from delaytopic_cli.errors import InputError
+from delaytopic_gateway.client.sending import Sent, Timing
+from delaytopic_process.errors import InputError
 
 IN_SECONDS = (
     "1795269686 as epoch milliseconds is a time in 1973 or before; if it is in seconds, write 1795269686000 for it"
 )
 COMMANDS = [
     *("init", "validate", "local", "status", "send", "cancel", "get", "reschedule", "jobs", "watch", "pending"),
-    *("dead-letters", "gateway", "plan"),
+    *("dead-letters", "plan"),
 ]
 
 

@@ -13,13 +13,13 @@ from tests.unit.operator.scaling.scenes import POLICY, SLEEPY, shard, source, st
 
 from delaytopic_api import RelayStatus
 from delaytopic_api.relay import PendingList
-from delaytopic_cli.client.pending import report, table_lines
-from delaytopic_cli.client.relay_listing import RelayAnswer
-from delaytopic_cli.errors import CliError
+from delaytopic_gateway.client.pending import report, table_lines
+from delaytopic_gateway.client.relay_listing import RelayAnswer
 from delaytopic_operator.observe.fleet import Fleet, RelayPage, availability, backlog
 from delaytopic_operator.scaling.decision import decide
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.scaling.state import ScalingMemory
+from delaytopic_process.errors import ProgramError
 
 numbers = st.one_of(
     st.integers(),
@@ -122,7 +122,7 @@ def test_every_list_of_what_is_pending_is_refused_or_shown(
                 answers.append(RelayAnswer("http://relay", problem="no list"))
         try:
             shown = report("shop/reminders", answers, 10)
-        except CliError:
+        except ProgramError:
             counts["refused"] += 1
             return
         counts["shown"] += 1

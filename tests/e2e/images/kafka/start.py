@@ -18,8 +18,8 @@ from pathlib import Path
 from delaytopic_cli.embedded.kafka_jars import KAFKA_VERSION
 from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_cli.embedded.kafka_settings import FIRST_NODE_ID, ClusterNode
-from delaytopic_cli.embedded.process import wait_until
 from delaytopic_process.stop_flag import StopFlag
+from delaytopic_process.waiting import wait_until
 
 JARS = Path("/opt/kafka/jars")
 PORT = 9092

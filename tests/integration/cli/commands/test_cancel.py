@@ -13,7 +13,7 @@ from tests.support.relay.route import PARTITIONS, Route
 from tests.support.relay.routes import STEADY
 
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.client.relay_listing import ask_relay, relay_status
+from delaytopic_gateway.client.relay_listing import ask_relay, relay_status
 
 pytestmark = pytest.mark.integration
 

@@ -14,20 +14,20 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.child_process import ChildProcess, hearing_ctrl_c, is_stopped
-from tests.support.cli.letters_on_kafka import AT_MS, OWN, PARTITIONS, Letters, letters_on
+from tests.support.gateway.dead_letters_on_kafka import AT_MS, OWN, PARTITIONS, Letters, letters_on
 from tests.support.paths import ROOT
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import MakeRoute, Sent, produce
 from tests.support.relay.routes import STEADY
-from tests.unit.cli.test_command_line import HARMLESS, HOSTILE
+from tests.unit.process.test_command_line import HARMLESS, HOSTILE
 
 from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.client import resending
-from delaytopic_cli.client.dead_letters import Choice, SecondSending, StoredRecord
-from delaytopic_cli.client.resending import Resending
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
-from delaytopic_cli.errors import SupersededError
+from delaytopic_gateway.client import resending
+from delaytopic_gateway.client.dead_letters import Choice, SecondSending, StoredRecord
+from delaytopic_gateway.client.resending import Resending
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
+from delaytopic_gateway.errors import SupersededError
 
 pytestmark = pytest.mark.integration
 
@@ -36,7 +36,7 @@ BATCH = 2
 HALTING = """
 import sys
 from delaytopic_cli.__main__ import main
-from tests.support.cli.halting import halt_in_second_transaction
+from tests.support.gateway.halting import halt_in_second_transaction
 
 halt_in_second_transaction(sys.argv.pop(1), int(sys.argv.pop(1)))
 main()

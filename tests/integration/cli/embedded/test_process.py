@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from delaytopic_cli.embedded.process import ManagedProcess, wait_until
+from delaytopic_cli.embedded.process import ManagedProcess
 from delaytopic_cli.errors import EmbeddedServerError
+from delaytopic_process.waiting import wait_until
 
 FOREVER = "import signal; print('ready', flush=True); signal.pause()"
 DEAF = """

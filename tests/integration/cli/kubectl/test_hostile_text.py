@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.kube_client import Object
-from tests.unit.cli.test_command_line import HARMLESS, HOSTILE
+from tests.unit.process.test_command_line import HARMLESS, HOSTILE
 
 from delaytopic_cli.kubectl.__main__ import run
 

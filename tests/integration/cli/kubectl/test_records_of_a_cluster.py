@@ -53,7 +53,7 @@ def gateway(running: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iter
     directory = tmp_path_factory.mktemp("gateway")
     config = directory / "kafka.yaml"
     config.write_text(f"bootstrapServers: {running.kafka.bootstrap_servers}\n", encoding="utf-8")
-    command = [sys.executable, "-m", "delaytopic_cli", "gateway", "--listen=127.0.0.1:0", "--kafka-config", str(config)]
+    command = [sys.executable, "-m", "delaytopic_gateway", "--listen=127.0.0.1:0", "--kafka-config", str(config)]
     options = ["--kubeconfig", str(running.plane.kubeconfig), "--operator-namespace", running.namespace]
     labels = {"app.kubernetes.io/part-of": "delaytopic", "app.kubernetes.io/component": "gateway"}
     service = {

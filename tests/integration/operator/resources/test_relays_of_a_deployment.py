@@ -11,7 +11,7 @@ from tests.cluster.pods import await_rollout
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.routes import Route, route
 
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.model.kinds import kind_of
 

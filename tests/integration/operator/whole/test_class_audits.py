@@ -13,8 +13,8 @@ from tests.harness.fixtures import QUICK_START
 from tests.support.operator.platform import Platform
 from tests.support.operator.running_platform import RunPlatform
 
-from delaytopic_cli.embedded.process import wait_until
 from delaytopic_operator.resources.identity import class_audit_name
+from delaytopic_process.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 

@@ -12,7 +12,7 @@ from tests.support.relay.process import wait_for
 from tests.support.relay.records import MakeRoute, Sent, now_ms, produce
 from tests.support.relay.route import PARTITIONS, Route
 
-from delaytopic_cli.judge.reading import RawRecord
+from delaytopic_gateway.client.raw_records import RawRecord
 
 pytestmark = pytest.mark.integration
 

@@ -13,7 +13,7 @@ from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, produce
 from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_api.records import ENDED, RECEIPT, RESTATED, Receipt
-from delaytopic_cli.judge.reading import RawRecord
+from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_relay.dialects.redelivery import COUNT
 
 pytestmark = pytest.mark.integration

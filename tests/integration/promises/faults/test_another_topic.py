@@ -17,7 +17,7 @@ from tests.support.relay.records import BOTH_BACKENDS, ONLY_BUCKETS, MakeRoute, 
 from tests.support.relay.route import Route, Servers
 
 from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics, delete_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics, delete_topics
 
 pytestmark = pytest.mark.integration
 

@@ -10,8 +10,9 @@ from tests.support.relay.records import MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
-from delaytopic_cli.judge.verdict import Coordinates, Fate, SourceRecord, Verdict, judge
+from delaytopic_cli.judge.verdict import Fate, SourceRecord, Verdict, judge
+from delaytopic_gateway.client.raw_records import Coordinates
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 
 pytestmark = pytest.mark.integration
 

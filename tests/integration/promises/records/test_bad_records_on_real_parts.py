@@ -14,9 +14,10 @@ from tests.support.relay.route import PARTITIONS, ClientHeaders, Route
 from tests.support.relay.routes import STEADY
 
 from delaytopic_api.records import DeadLetter, DeadLetterReason, parse_dead_letter
-from delaytopic_cli.embedded.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
-from delaytopic_cli.judge.reading import RawRecord, read_delivered, read_source
-from delaytopic_cli.judge.verdict import Coordinates, Fate, SourceRecord, Verdict, judge
+from delaytopic_cli.judge.reading import read_delivered, read_source
+from delaytopic_cli.judge.verdict import Fate, SourceRecord, Verdict, judge
+from delaytopic_gateway.client.raw_records import Coordinates, RawRecord
+from delaytopic_gateway.client.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
 
 pytestmark = pytest.mark.integration
 

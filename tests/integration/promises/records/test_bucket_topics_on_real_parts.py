@@ -20,7 +20,7 @@ from tests.support.relay.records import (
 from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_api.values import bucket_names, ids_name
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.backlog.signing import MAGIC
 
 pytestmark = pytest.mark.integration

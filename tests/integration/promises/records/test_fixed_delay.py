@@ -11,7 +11,7 @@ from tests.support.relay.process import wait_for
 from tests.support.relay.records import MakeRoute, Sent, at, produce
 from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route
 
-from delaytopic_cli.judge.verdict import Coordinates
+from delaytopic_gateway.client.raw_records import Coordinates
 
 pytestmark = pytest.mark.integration
 

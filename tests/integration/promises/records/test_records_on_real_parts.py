@@ -14,8 +14,9 @@ from tests.support.relay.records import BUCKETS, REDIS, MakeRoute, Sent, at, now
 from tests.support.relay.route import PARTITIONS, ClientHeaders, Route
 
 from delaytopic_api.records import Receipt
-from delaytopic_cli.judge.reading import RawRecord, read_delivered, read_source
-from delaytopic_cli.judge.verdict import Coordinates, DeliveredRecord, SourceRecord, Verdict, judge, out_of_order
+from delaytopic_cli.judge.reading import read_delivered, read_source
+from delaytopic_cli.judge.verdict import DeliveredRecord, SourceRecord, Verdict, judge, out_of_order
+from delaytopic_gateway.client.raw_records import Coordinates, RawRecord
 
 pytestmark = [
     pytest.mark.integration,

@@ -11,7 +11,7 @@ from tests.support.relay.batches import MIB, produce_batch
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import Sent, produce
 
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.errors import Unavailable
 from delaytopic_relay.kafka.examining import KafkaExaminer, Trial
 from delaytopic_relay.kafka.settings import Settings

@@ -16,8 +16,8 @@ from tests.support.relay.process import wait_for
 from tests.support.relay.route import read_topic
 
 from delaytopic_api.records import Headers, Receipt, receipt_parts
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
-from delaytopic_cli.judge.reading import RawRecord
+from delaytopic_gateway.client.raw_records import RawRecord
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Schedule
 from delaytopic_relay.delivery.outbound import PackedBatch, one_by_one
 from delaytopic_relay.delivery.refusals import Refusal

@@ -19,7 +19,7 @@ from tests.support.relay.records import Sent, produce
 from tests.support.relay.world import World, WorldClock
 
 from delaytopic_api.values import Dialect
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, SourceMessage
 from delaytopic_relay.core.progress import Progress, decode_progress

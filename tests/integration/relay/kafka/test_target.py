@@ -10,7 +10,7 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.route import read_topic
 
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.kafka.settings import Settings, producer_settings
 from delaytopic_relay.kafka.target import KafkaTarget
 

@@ -23,7 +23,7 @@ from tests.support.slo.quick_spark import ENVIRONMENT
 from tests.support.slo.runs import without_attempt
 from tests.support.slo.truth import Truth
 
-from delaytopic_cli.command_line import INTERRUPTED
+from delaytopic_process.command_line import INTERRUPTED
 from delaytopic_slo.audit import Audit
 from delaytopic_slo.ledger.files import Files
 from delaytopic_slo.ledger.ledger import Ledger

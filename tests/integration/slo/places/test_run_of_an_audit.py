@@ -23,9 +23,9 @@ from tests.support.slo.quick_spark import ENVIRONMENT
 
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_cli import __main__ as delaytopic
-from delaytopic_cli.command_line import INTERRUPTED
 from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.observe.audit_verdict import last_verdict
+from delaytopic_process.command_line import INTERRUPTED
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,7 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 
 pytestmark = pytest.mark.integration
 

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.cli.gateway import REMINDERS, TIMERS, Scene, gateway_over
-from tests.support.cli.rights import Table
+from tests.support.gateway.gateway import REMINDERS, TIMERS, Scene, gateway_over
+from tests.support.gateway.rights import Table
 
 from delaytopic_api.records import Headers
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.client.sending import OutgoingRecord
-from delaytopic_cli.gateway.routes import Written
+from delaytopic_gateway.client.sending import OutgoingRecord, Written
 from delaytopic_relay.core.commands import Schedule
 
 HOUR_MS = 3_600_000
@@ -114,7 +113,7 @@ def test_what_cannot_be_done_is_one_line_with_the_reason(
     exit_code: int,
     message: str,
 ) -> None:
-    monkeypatch.setattr("delaytopic_cli.client.kafka_clients.METADATA_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("delaytopic_gateway.client.kafka_clients.METADATA_TIMEOUT_SECONDS", 0.2)
 
     assert run(["cancel", *arguments]) == exit_code
 

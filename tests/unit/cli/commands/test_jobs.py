@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.support.cli.gateway import NOW_MS
-from tests.support.cli.jobs import Desk, World, gateway_with_jobs
-from tests.support.cli.rights import Table
+from tests.support.gateway.gateway import NOW_MS
+from tests.support.gateway.jobs import Desk, World, gateway_with_jobs
+from tests.support.gateway.rights import Table
 
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.client.gateway import GatewayClient, GatewayTopic
 from delaytopic_cli.commands import jobs as commands
 from delaytopic_cli.commands.jobs import followed
-from delaytopic_cli.embedded.process import wait_until
-from delaytopic_cli.errors import GatewayUnreachableError
+from delaytopic_gateway.client.gateway import GatewayClient, GatewayTopic
+from delaytopic_gateway.errors import GatewayUnreachableError
+from delaytopic_process.waiting import wait_until
 
 HOUR_MS = 3_600_000
 

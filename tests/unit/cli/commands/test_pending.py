@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 from tests.support.relay.backlog.listings import pending_list
-from tests.unit.cli.test_command_line import HARMLESS, HOSTILE
+from tests.unit.process.test_command_line import HARMLESS, HOSTILE
 
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard
 from delaytopic_cli.__main__ import run
-from delaytopic_cli.client.pending import report, span_text, table_lines
-from delaytopic_cli.client.relay_listing import RelayAnswer, relay_url
 from delaytopic_cli.commands.pending import before_ms
-from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.state import LocalState, write_state
+from delaytopic_gateway.client.pending import report, span_text, table_lines
+from delaytopic_gateway.client.relay_listing import RelayAnswer, relay_url
+from delaytopic_process.errors import InputError
 from delaytopic_relay.errors import Unavailable
 from delaytopic_relay.telemetry.server import Health, PageServer
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.cli.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gateway_over
-from tests.support.cli.rights import Table
+from tests.support.gateway.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gateway_over
+from tests.support.gateway.rights import Table
 
 from delaytopic_cli.__main__ import run
 from delaytopic_relay.core.commands import Schedule

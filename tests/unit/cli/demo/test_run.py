@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from delaytopic_cli.client.sending import OutgoingRecord
 from delaytopic_cli.demo.run import summary_lines, undisturbed
 from delaytopic_cli.demo.scenario import MALFORMED, Scenario
-from delaytopic_cli.judge.reading import RawRecord, Rules, read_source
-from delaytopic_cli.judge.verdict import Coordinates, DeadLetter, Fate, Lateness, Outage, SourceRecord, Verdict, judge
+from delaytopic_cli.judge.reading import Rules, read_source
+from delaytopic_cli.judge.verdict import DeadLetter, Fate, Lateness, Outage, SourceRecord, Verdict, judge
+from delaytopic_gateway.client.raw_records import Coordinates, RawRecord
+from delaytopic_gateway.client.sending import OutgoingRecord
 
 START_MS = 1_795_262_400_000
 RULES = Rules(target="b", max_delay_ms=720 * 3_600_000)

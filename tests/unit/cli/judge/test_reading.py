@@ -8,8 +8,9 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_cli.judge.reading import RawRecord, Rules, read_dead_letter, read_delivered, read_source
-from delaytopic_cli.judge.verdict import Coordinates, DeadLetter, DeliveredRecord, Fate, Headers, SourceRecord
+from delaytopic_cli.judge.reading import Rules, read_dead_letter, read_delivered, read_source
+from delaytopic_cli.judge.verdict import DeadLetter, DeliveredRecord, Fate, SourceRecord
+from delaytopic_gateway.client.raw_records import Coordinates, Headers, RawRecord
 from delaytopic_relay.core.commands import Cancel, Schedule, SourceMessage
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import TopicGlobs

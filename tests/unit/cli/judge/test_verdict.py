@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_cli.judge.verdict import (
-    Coordinates,
     DeadLetter,
     DeliveredRecord,
     Fate,
@@ -18,6 +17,7 @@ from delaytopic_cli.judge.verdict import (
     judge,
     out_of_order,
 )
+from delaytopic_gateway.client.raw_records import Coordinates
 
 END_MS = 1_000_000
 

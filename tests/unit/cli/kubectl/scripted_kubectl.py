@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from delaytopic_cli.embedded.process import wait_until
+from delaytopic_process.waiting import wait_until
 
 NAMESPACE: Final = "shop"
 NAME: Final = "reminders"

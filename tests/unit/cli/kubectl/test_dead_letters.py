@@ -11,19 +11,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.support.cli.gateway import REMINDERS, Scene, gateway_over
-from tests.support.cli.letters import AT_MS, stored
-from tests.support.cli.rights import Table
+from tests.support.gateway.dead_letters import AT_MS, stored
+from tests.support.gateway.gateway import REMINDERS, Scene, gateway_over
+from tests.support.gateway.rights import Table
 from tests.unit.cli.kubectl.scripted_kubectl import NAME, ScriptedKubectl, forwarding
 
 from delaytopic_api import Duration
-from delaytopic_cli.client.dead_letters import Choice, Place
-from delaytopic_cli.client.gateway import GatewayClient, GatewayTopic
-from delaytopic_cli.client.resending import Outcome
-from delaytopic_cli.client.sending import Timing
-from delaytopic_cli.errors import ConflictError
 from delaytopic_cli.kubectl.__main__ import run
 from delaytopic_cli.kubectl.dead_letters import listed, sent, table_lines
+from delaytopic_gateway.client.dead_letters import Choice, Place
+from delaytopic_gateway.client.gateway import GatewayClient, GatewayTopic
+from delaytopic_gateway.client.resending import Outcome
+from delaytopic_gateway.client.sending import Timing
+from delaytopic_gateway.errors import ConflictError
 
 SOURCE = REMINDERS.source
 LETTERS = [

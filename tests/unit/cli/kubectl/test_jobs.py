@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.support.cli.gateway import NOW_MS
-from tests.support.cli.jobs import Desk, World, gateway_with_jobs
-from tests.support.cli.rights import Table
+from tests.support.gateway.gateway import NOW_MS
+from tests.support.gateway.jobs import Desk, World, gateway_with_jobs
+from tests.support.gateway.rights import Table
 from tests.unit.cli.kubectl.scripted_kubectl import NAME, ScriptedKubectl, forwarding
 
 from delaytopic_cli.commands import jobs

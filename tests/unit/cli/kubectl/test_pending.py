@@ -18,7 +18,7 @@ import pytest
 from tests.support.child_process import hearing_ctrl_c
 from tests.support.relay.backlog.listings import pending_list
 from tests.unit.cli.kubectl.scripted_kubectl import FOREVER, NAME, NAMESPACE, ScriptedKubectl, failing, forwarding
-from tests.unit.cli.test_command_line import HARMLESS, HOSTILE
+from tests.unit.process.test_command_line import HARMLESS, HOSTILE
 
 from delaytopic_api.relay import PendingList, PendingRecord, PendingShard
 from delaytopic_cli.kubectl.__main__ import run

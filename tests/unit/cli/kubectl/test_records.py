@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.support.cli.gateway import NOW_MS, REMINDERS, Scene, gateway_over
-from tests.support.cli.rights import Table
+from tests.support.gateway.gateway import NOW_MS, REMINDERS, Scene, gateway_over
+from tests.support.gateway.rights import Table
 from tests.support.relay.backlog.listings import pending_list
 from tests.unit.cli.kubectl.scripted_kubectl import NAME, SYSTEM, ScriptedKubectl, failing, forwarding
 

@@ -6,10 +6,8 @@ import pytest
 
 from delaytopic_api import InvalidDocument, Refused
 from delaytopic_api.relay import KafkaClient, KafkaSecurity, OAuthClient, SaslMechanism, SecurityProtocol
-from delaytopic_cli.client.known_topics import KnownTopic
-from delaytopic_cli.embedded.topics import TopicPlan
-from delaytopic_cli.errors import InputError
 from delaytopic_cli.judge.reading import Rules, rules_of
+from delaytopic_cli.known_topics import KnownTopic
 from delaytopic_cli.local.documents import (
     BROKERS_CLOCK,
     check_addresses,
@@ -20,6 +18,8 @@ from delaytopic_cli.local.documents import (
     relay_document,
     topic_plans,
 )
+from delaytopic_gateway.client.topics import TopicPlan
+from delaytopic_process.errors import InputError
 
 HEAD = "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: reminders, namespace: shop}\nspec:\n"
 PLAIN = HEAD + "  source: {topic: a}\n  target: {topic: b, allowed: ['shop.*']}\n"

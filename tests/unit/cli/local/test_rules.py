@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from delaytopic_cli.errors import InputError
 from delaytopic_cli.local.documents import read_settings
 from delaytopic_cli.local.rules import check_together
+from delaytopic_process.errors import InputError
 
 
 def refusal(tmp_path: Path, *ways: tuple[str, str]) -> str | None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from delaytopic_cli.client.known_topics import KnownTopic
-from delaytopic_cli.errors import InputError
+from delaytopic_cli.known_topics import KnownTopic
 from delaytopic_cli.local.state import (
     LocalState,
     claimed_name,
@@ -19,6 +18,7 @@ from delaytopic_cli.local.state import (
     state_folder,
     write_state,
 )
+from delaytopic_process.errors import InputError
 
 SHOP = KnownTopic("shop/reminders", "shop.delayed", "shop.reminders", "shop.delayed.dlq", ("shop.*",))
 POST = KnownTopic("post/letters", "post.delayed", "post.letters", "post.delayed.dlq")

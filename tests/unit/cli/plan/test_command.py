@@ -11,8 +11,9 @@ import pytest
 import yaml
 from tests.unit.cli.plan.scenes import delay_class, delay_topic
 
-from delaytopic_cli.errors import CannotJudge, CliError
+from delaytopic_cli.errors import CannotJudge
 from delaytopic_cli.plan.command import plan
+from delaytopic_process.errors import ProgramError
 
 
 def written(folder: Path, *documents: object) -> str:
@@ -80,7 +81,7 @@ def test_wrong_usage_is_no_plan_either() -> None:
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "delaytopic_cli.plan.run", None)
 
-    with pytest.raises(CliError, match=r"install them with: pip install 'delaytopic\[operator\]'") as failed:
+    with pytest.raises(ProgramError, match=r"install them with: pip install 'delaytopic\[operator\]'") as failed:
         planned("-f", written(tmp_path, delay_topic()))
 
     assert failed.value.exit_code == 1

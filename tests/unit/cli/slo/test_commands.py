@@ -19,11 +19,11 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from delaytopic_api import Duration, Percent, Settings
 from delaytopic_api.errors import InvalidDocument
 from delaytopic_cli.__main__ import cli, run
-from delaytopic_cli.command_line import INTERRUPTED
-from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.commands import has_ended
 from delaytopic_cli.slo.documents import audited_topics, executors_of, kafka_of
 from delaytopic_cli.slo.options import rules_of
+from delaytopic_process.command_line import INTERRUPTED
+from delaytopic_process.errors import InputError
 from delaytopic_slo.errors import LedgerError, SparkMissingError
 from delaytopic_slo.model import Exclusion, Threshold
 from delaytopic_slo.runtime.executor_pods import ExecutorPods

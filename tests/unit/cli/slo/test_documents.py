@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from delaytopic_api.errors import InvalidDocument
-from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, full_name
+from delaytopic_process.errors import InputError
 
 CLASS = """
 apiVersion: delaytopic.dev/v1alpha1

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.support.chart.metrics_in_code import named_series, served_series
 
 from delaytopic_cli.__main__ import cli
-from delaytopic_cli.errors import InputError
+from delaytopic_process.errors import InputError
 
 TOPIC = """
 apiVersion: delaytopic.dev/v1alpha1

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from delaytopic_api import Duration, Settings
-from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.documents import audited_topics, full_name
 from delaytopic_cli.slo.publishing import status_document, status_text
 from delaytopic_cli.slo.rounds import audit_in_rounds
 from delaytopic_cli.slo.serving import Verdicts
+from delaytopic_process.errors import InputError
 from delaytopic_slo.report import no_verdict
 
 TOPIC = """

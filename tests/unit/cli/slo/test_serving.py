@@ -13,9 +13,9 @@ import pytest
 from tests.unit.slo.sample_report import NOW_MS, sample_report
 
 from delaytopic_api import Duration
-from delaytopic_cli.errors import InputError
 from delaytopic_cli.slo.publishing import LARGEST_BYTES, status_document, status_text
 from delaytopic_cli.slo.serving import PAGE_LINES, Verdicts, live_seconds, serving
+from delaytopic_process.errors import InputError
 from delaytopic_process.pages import Health
 from delaytopic_slo.report import no_verdict
 

@@ -30,7 +30,7 @@ from tests.support.operator.platform import API, Platform
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import now_ms
 
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RecordState
 from delaytopic_operator.resources import child_name

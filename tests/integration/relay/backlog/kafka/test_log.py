@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.backlog.kafka import log as kafka_log
 from delaytopic_relay.backlog.kafka.log import KafkaBuckets
 from delaytopic_relay.backlog.kafka.topics import BucketNames

@@ -12,7 +12,7 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.records import now_ms
 
 from delaytopic_api.values import bucket_topics
-from delaytopic_cli.embedded.topics import TopicPlan, create_topics
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.backlog.kafka.log import KafkaBuckets
 from delaytopic_relay.backlog.kafka.time import ProbeTime
 from delaytopic_relay.backlog.kafka.topics import BucketNames

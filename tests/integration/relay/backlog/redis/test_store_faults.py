@@ -12,8 +12,8 @@ from tests.support.relay.backlog.stores import slices_of
 from tests.support.servers.leading_proxy import LeadingProxy
 from tests.support.servers.redis_server import RedisFields
 
-from delaytopic_cli.embedded.process import wait_until
 from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_process.waiting import wait_until
 from delaytopic_relay.backlog.redis import connection as connection_module
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.layout import ShardKeys

@@ -1,1 +1,0 @@
-"""Kafka and relays as the commands see them: sending, watching, listing."""

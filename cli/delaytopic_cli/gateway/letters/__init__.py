@@ -1,1 +1,0 @@
-"""Dead letters of the DelayTopics that a gateway serves: read, and sent again."""

@@ -1,0 +1,1 @@
+"""Callers of a gateway: who may do what, and how much of it at once."""

@@ -1,0 +1,379 @@
+"""Cancels by id: find where each waits, write the cancel there, and tell what became of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+from delaytopic_api.relay import DEFAULT_LIMIT, PendingRecord
+from delaytopic_gateway.client.gateway import GatewayTopic
+from delaytopic_gateway.client.pending import PendingReport, report
+from delaytopic_gateway.client.relay_listing import ask_relays, relay_status
+from delaytopic_gateway.errors import GatewayUnreachableError, RecordMissingError, RelayUnreachableError
+from delaytopic_process.errors import ProgramError
+
+LOOK_SECONDS: Final = 2.5
+"""The longest time until relays have read what was in the source topic before; they count once a second."""
+AWAIT_SECONDS: Final = 5.0
+"""The longest time until relays have read a cancel."""
+PAUSE_SECONDS: Final = 0.1
+COUNT_SECONDS: Final = 1.5
+"""After this time a count that a gateway shows was made after what it has to count."""
+NOT_PENDING_CODE: Final = 7
+UNREAD_CODE: Final = 8
+
+
+class Outcome(StrEnum):
+    """The end that the cancel of an id came to."""
+
+    CANCELLED = "Cancelled"
+    """It was pending; relays have read the cancel before its time."""
+    SWEPT = "Swept"
+    """Not seen pending; the cancel is in all partitions, and read, so that nothing with the id is pending any more."""
+    NOT_PENDING = "NotPending"
+    """Relays had read the whole source topic, and nothing with the id was pending."""
+    TOO_LATE = "TooLate"
+    """It was pending, and due before relays had read the cancel."""
+    UNREAD = "Unread"
+    """The cancel is written, and not read yet as far as is known."""
+    UNKNOWN = "Unknown"
+    """Not seen pending; relays have records still to read, and nothing was written."""
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command that ends so."""
+        match self:
+            case Outcome.CANCELLED | Outcome.SWEPT:
+                return 0
+            case Outcome.NOT_PENDING | Outcome.TOO_LATE:
+                return NOT_PENDING_CODE
+            case _:
+                return UNREAD_CODE
+
+
+class Found(NamedTuple):
+    """The pending records with an id, and whether no partition was left out."""
+
+    records: Sequence[PendingRecord]
+    complete: bool
+
+
+NOTHING_FOUND: Final = Found((), False)
+
+T = TypeVar("T")
+Ends = Mapping[int, int]
+"""Offsets by partition; all below them is meant."""
+
+
+class Relays(Protocol):
+    """The relays of a DelayTopic, asked themselves or through a gateway."""
+
+    def find(self, name: str) -> Found:
+        """Return what is pending with an id. Raises `RelayUnreachableError` and `GatewayUnreachableError`."""
+        ...
+
+    def have_read(self, ends: Ends, seconds: float) -> bool:
+        """Return whether all below these offsets was taken in; it is there since so many seconds.
+
+        Raises as `find` does.
+        """
+        ...
+
+
+class Commands(Protocol):
+    """The way for cancels into the source topic."""
+
+    @property
+    def everywhere(self) -> bool:
+        """True if a cancel can be written to all partitions."""
+        ...
+
+    def ends(self) -> Ends:
+        """Return the end of each partition now; nothing where nobody can see it."""
+        ...
+
+    def cancel(self, places: Mapping[str, Sequence[int] | None]) -> Mapping[str, Mapping[int, int]]:
+        """Write the cancel of each id to these partitions, None for all; return the offsets by partition.
+
+        Partitions where it proved too late are left out. Raises `ProgramError`s.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """An id, and what became of its cancel."""
+
+    name: str
+    outcome: Outcome
+    partitions: Sequence[int] = ()
+    """The partitions that the cancel was written to."""
+    listed: bool = False
+    """True if the id was seen pending; else the cancel went to all partitions."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the part of the document that `-o json` prints."""
+        return {"id": self.name, "outcome": str(self.outcome), "partitions": [*self.partitions]}
+
+    def sentence(self) -> str:
+        """Return it for people."""
+        match self.outcome:
+            case Outcome.CANCELLED:
+                return "cancelled"
+            case Outcome.SWEPT:
+                return f"not pending any more; the cancel was written to {self._places} and read"
+            case Outcome.NOT_PENDING:
+                return "nothing with this id was pending"
+            case Outcome.TOO_LATE:
+                return "too late: it was due while the cancel was on its way"
+            case Outcome.UNREAD:
+                return f"the cancel was written to {self._places}; relays have not read it yet, as far as is known"
+            case Outcome.UNKNOWN:
+                return "not pending so far; relays have records still to read, so try again in a moment"
+
+    @property
+    def _places(self) -> str:
+        if not self.listed:
+            return f"all {len(self.partitions)} partitions"
+        several = "s" if len(self.partitions) > 1 else ""
+        return f"partition{several} {', '.join(map(str, self.partitions))}"
+
+
+def exit_code(ended: Iterable[Cancelled], *, waited: bool) -> int:
+    """Return the exit code of all: what is not known outranks what was not pending. Pure.
+
+    Who does not wait asks for no more than that cancels are written.
+    """
+    codes = {each.outcome.exit_code for each in ended if waited or each.outcome is not Outcome.UNREAD}
+    return max(codes, default=0)
+
+
+def summary(ended: Sequence[Cancelled]) -> str:
+    """Return one line for several ids. Pure."""
+    words = {
+        "cancelled": (Outcome.CANCELLED,),
+        "not pending any more": (Outcome.SWEPT,),
+        "not pending": (Outcome.NOT_PENDING,),
+        "too late": (Outcome.TOO_LATE,),
+        "written, not read yet": (Outcome.UNREAD,),
+        "not known": (Outcome.UNKNOWN,),
+    }
+    counts = {word: sum(each.outcome in outcomes for each in ended) for word, outcomes in words.items()}
+    return f"{len(ended):,} ids: " + (", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "-")
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    name: str
+    offsets: Mapping[int, int]
+    records: Sequence[PendingRecord]
+    at_s: float
+
+    def ended(self, outcome: Outcome) -> Cancelled:
+        return Cancelled(self.name, outcome, sorted(self.offsets), bool(self.records))
+
+
+class Cancelling:
+    """Cancels ids, of one DelayTopic. A cancel beside the partition of its id does nothing there."""
+
+    def __init__(
+        self,
+        relays: Relays | None,
+        commands: Commands,
+        *,
+        wait: bool = True,
+        say: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`relays` None: nobody is asked. `say` gets the reason why relays could not be asked, once."""
+        self._relays = relays
+        self._commands = commands
+        self._wait = wait
+        self._say = say
+        self._clock = clock
+        self._pause = pause
+        self._said = False
+        self._silent = False
+        """True from the first question that nobody answers to the end of the turn: the others are not asked then."""
+
+    def cancel_all(self, names: Iterable[str]) -> list[Cancelled]:
+        """Cancel each id once; the answer has their order. Raises `ProgramError`s, also after some were written."""
+        asked = list(dict.fromkeys(names))
+        written, missing = self._where_listed(asked)
+        ended = {each.name: each for each in self._rest(missing, written)}
+        ended |= {each.name: each for each in self._await(written)}
+        return [ended[name] for name in asked]
+
+    def _where_listed(self, names: Sequence[str]) -> tuple[list[_Written], dict[str, Outcome]]:
+        """Write the cancels of the ids that are seen pending; return them, and what is known of the others."""
+        relays, written = self._relays, list[_Written]()
+        if relays is None:
+            return written, dict.fromkeys(names, Outcome.UNKNOWN)
+        ends, start_s = self._commands.ends(), self._clock()
+        found = self._look(relays, names, written)
+        missing = [name for name in names if not found[name].records]
+        if not missing or not self._wait or self._silent:
+            return written, dict.fromkeys(missing, Outcome.UNKNOWN)
+        # In this order: what was taken in is pending or gone when it is asked for.
+        have_read = self._await_read(relays, ends, start_s)
+        found = self._look(relays, missing, written)
+        missing = [name for name in missing if not found[name].records]
+        is_certain = have_read and all(found[name].complete for name in missing)
+        return written, dict.fromkeys(missing, Outcome.NOT_PENDING if is_certain else Outcome.UNKNOWN)
+
+    def _look(self, relays: Relays, names: Sequence[str], written: list[_Written]) -> Mapping[str, Found]:
+        """Ask for these ids, and write the cancels of those that are pending."""
+        self._silent = False
+        found = {name: self._find(relays, name) for name in names}
+        written += self._write({name: each for name, each in found.items() if each.records})
+        return found
+
+    def _await_read(self, relays: Relays, ends: Ends, start_s: float) -> bool:
+        """Wait until all that was there at the start is taken in, but for a bounded time."""
+        while not (have_read := self._have_read(relays, ends, start_s)):
+            if self._silent or self._clock() - start_s >= LOOK_SECONDS:
+                break
+            self._pause(PAUSE_SECONDS)
+        return have_read
+
+    def _rest(self, missing: Mapping[str, Outcome], written: list[_Written]) -> list[Cancelled]:
+        """Write the cancels of ids that may wait anywhere to all partitions, if possible; return the others' ends."""
+        if self._commands.everywhere:
+            unknown = [name for name, outcome in missing.items() if outcome is Outcome.UNKNOWN]
+            written += self._write(dict.fromkeys(unknown, NOTHING_FOUND))
+            missing = {name: outcome for name, outcome in missing.items() if outcome is not Outcome.UNKNOWN}
+        return [Cancelled(name, outcome) for name, outcome in missing.items()]
+
+    def _write(self, found: Mapping[str, Found]) -> list[_Written]:
+        if not found:
+            return []
+        everywhere = self._commands.everywhere
+        places = {
+            name: None if everywhere and not each.complete else sorted({record.partition for record in each.records})
+            for name, each in found.items()
+        }
+        offsets = self._commands.cancel(places)
+        now_s = self._clock()
+        return [_Written(name, offsets[name], each.records, now_s) for name, each in found.items()]
+
+    def _await(self, written: Sequence[_Written]) -> list[Cancelled]:
+        """Return what became of the cancels, once relays have read them, but for a bounded time."""
+        ended = [each.ended(Outcome.TOO_LATE) for each in written if not each.offsets]
+        waiting = [each for each in written if each.offsets]
+        relays = self._relays if self._wait else None
+        until_s = self._clock() + AWAIT_SECONDS
+        while relays is not None and waiting:
+            self._silent = False
+            outcomes = [(each, self._outcome(relays, each)) for each in waiting]
+            ended += [each.ended(outcome) for each, outcome in outcomes if outcome is not Outcome.UNREAD]
+            waiting = [each for each, outcome in outcomes if outcome is Outcome.UNREAD]
+            if self._clock() >= until_s:
+                break
+            if waiting:
+                self._pause(PAUSE_SECONDS)
+        return ended + [each.ended(Outcome.UNREAD) for each in waiting]
+
+    def _outcome(self, relays: Relays, written: _Written) -> Outcome:
+        if not written.records:
+            ends = {partition: offset + 1 for partition, offset in written.offsets.items()}
+            return Outcome.SWEPT if self._have_read(relays, ends, written.at_s) else Outcome.UNREAD
+        found = self._find(relays, written.name)
+        # A later record with the same id is another one.
+        waits = any(record.offset < written.offsets.get(record.partition, -1) for record in found.records)
+        if waits or not found.complete:
+            return Outcome.UNREAD
+        due_ms = min(record.due_ms for record in written.records)
+        return Outcome.CANCELLED if self._clock() * 1_000 < due_ms else Outcome.TOO_LATE
+
+    def _find(self, relays: Relays, name: str) -> Found:
+        return self._asked(lambda: relays.find(name), NOTHING_FOUND)
+
+    def _have_read(self, relays: Relays, ends: Ends, since_s: float) -> bool:
+        return self._asked(lambda: relays.have_read(ends, self._clock() - since_s), False)
+
+    def _asked(self, ask: Callable[[], T], silence: T) -> T:
+        """Ask relays; `silence` is the answer of those that cannot be asked, where cancels reach them all the same."""
+        if self._silent:
+            return silence
+        try:
+            return ask()
+        except (RelayUnreachableError, GatewayUnreachableError) as error:
+            if not self._commands.everywhere:
+                raise
+            self._silent = True
+            if not self._said:
+                self._said = True
+                self._say(str(error))
+            return silence
+
+
+@dataclass(frozen=True, slots=True)
+class RelayPages:
+    """`Relays` that are asked themselves."""
+
+    topic: str
+    """The source topic, or the DelayTopic's name with or without its namespace."""
+    urls: Sequence[str]
+
+    def source(self) -> str:
+        """Return the source topic. Raises `RelayUnreachableError`, and `InputError` for a topic that none serves."""
+        return self._report({"limit": 0}, 0).source
+
+    def find(self, name: str) -> Found:
+        """See `Relays.find`."""
+        found = self._report({"id": name}, DEFAULT_LIMIT)
+        return Found(found.records, found.complete)
+
+    def have_read(self, ends: Ends, seconds: float) -> bool:
+        """See `Relays.have_read`."""
+        positions: dict[int, int] = {}
+        for shard in (shard for url in self.urls for shard in relay_status(url).shards):
+            # Of two relays that both name a partition, one has it no more.
+            positions[shard.partition] = min(shard.position, positions.get(shard.partition, shard.position))
+        return all(positions.get(partition, -1) >= end for partition, end in ends.items())
+
+    def _report(self, parameters: Mapping[str, int | str], limit: int) -> PendingReport:
+        return report(self.topic, ask_relays(self.urls, parameters), limit)
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughGateway:
+    """`Relays` and `Commands` of a gateway, which writes where it finds an id, and nowhere else."""
+
+    topic: GatewayTopic
+
+    @property
+    def everywhere(self) -> bool:
+        """See `Commands.everywhere`."""
+        return False
+
+    def find(self, name: str) -> Found:
+        """See `Relays.find`."""
+        return Found(*self.topic.records(name))
+
+    def have_read(self, ends: Ends, seconds: float) -> bool:
+        """See `Relays.have_read`. Offsets are not to be had here, so that nothing at all may be unread."""
+        return seconds >= COUNT_SECONDS and self.topic.facts().get("ingestLag") == 0
+
+    def ends(self) -> Ends:
+        """See `Commands.ends`."""
+        return {}
+
+    def cancel(self, places: Mapping[str, Sequence[int] | None]) -> Mapping[str, Mapping[int, int]]:
+        """See `Commands.cancel`."""
+        written: dict[str, dict[int, int]] = {}
+        try:
+            for name, partitions in places.items():
+                written[name] = {}
+                for partition in partitions or ():
+                    with suppress(RecordMissingError):
+                        written[name][partition] = self.topic.cancel(name, partition).offset
+        except ProgramError as error:
+            done = sum(bool(offsets) for offsets in written.values())
+            raise type(error)(f"{error}; {done:,} cancels were written before" if done else str(error)) from error
+        return written

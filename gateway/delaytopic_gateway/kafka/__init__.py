@@ -1,0 +1,1 @@
+"""The Kafka of a gateway's DelayTopics, as the service's ports ask for it."""

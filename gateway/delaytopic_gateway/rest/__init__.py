@@ -1,0 +1,1 @@
+"""REST over what waits: the gateway's own, and that of schedulers."""

@@ -1,0 +1,188 @@
+"""The service of a gateway, over ports: it asks relays, and writes what a producer would. It keeps nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from delaytopic_api.relay import PendingRecord
+from delaytopic_gateway.access.bounds.pages import share_of_each
+from delaytopic_gateway.access.rights import LoopbackAccess, Right, Rights, demand
+from delaytopic_gateway.client.pending import PendingReport, place_of, report
+from delaytopic_gateway.client.raw_records import RawRecord
+from delaytopic_gateway.client.sending import OutgoingRecord, Written
+from delaytopic_gateway.errors import ConflictError, ForbiddenError, RecordMissingError, RelayUnreachableError
+from delaytopic_gateway.service.control_records import cancelling, moving
+from delaytopic_gateway.service.served_topics import Ask, Cluster, Route, Routes
+from delaytopic_gateway.service.state import State
+
+MOST_OF_ONE_ID = 100
+"""Partitions in which one id may wait; keys decide the partition, so that mostly it is one."""
+_OF_KEYS = frozenset({"key", "keyPrefix"})
+_HIDDEN = {"key": None, "key_base64": None, "key_bytes": None, "value_bytes": None, "content": None}
+"""Of a record, for who may not write: what it holds, and how much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A record that was replaced by one with another time."""
+
+    record: PendingRecord
+    due_ms: int
+    written: Written
+
+
+def hidden_note(route: Route) -> str:
+    """Return the words on what is left out of records."""
+    return f"keys, values and headers are left out: {_missing(route)}"
+
+
+def hidden_headers(*routes: Route) -> dict[str, str]:
+    """Return the headers of an answer without room for notes, whose records may lack what they hold."""
+    return next(({"Warning": warning(hidden_note(route))} for route in routes if not route.writable), {})
+
+
+def warning(text: str) -> str:
+    """Return a text as the header `Warning` has it."""
+    return f'199 delaytopic "{text}"'
+
+
+def _missing(route: Route) -> str:
+    return Right.WRITE.missing(route.namespace)
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The service behind documents and pages, for who asks. All methods raise `ProgramError`s.
+
+    Nothing reaches relays and Kafka but through here, with a `Route` from here: it knows what the caller may do.
+    """
+
+    routes: Routes
+    cluster: Cluster
+    ask: Ask
+    now_ms: Callable[[], int]
+    rights: Rights = field(default_factory=lambda: Rights(LoopbackAccess()))
+
+    def visible(self) -> list[Route]:
+        """Return the DelayTopics that the caller may read, each with whether he may write."""
+        return self._seen(self.routes.all())
+
+    def route(self, namespace: str, name: str, right: Right = Right.READ) -> Route:
+        """Return a DelayTopic.
+
+        Raises `RecordMissingError`, also for one that the caller may not read, and `ForbiddenError` for one that he may
+        only read.
+        """
+        place = (namespace, name)
+        found = self._seen([route for route in self.routes.all() if (route.namespace, route.name) == place])
+        if not found:
+            raise RecordMissingError(f"there is no DelayTopic {namespace}/{name} here")
+        demand(found[0].writable or right is Right.READ, namespace)
+        return found[0]
+
+    def _seen(self, routes: Sequence[Route]) -> list[Route]:
+        readable = self.rights.allowed(Right.READ, [(route.namespace, route.name) for route in routes])
+        found = [route for route, allowed in zip(routes, readable, strict=True) if allowed]
+        writable = self.rights.allowed(Right.WRITE, [(route.namespace, route.name) for route in found])
+        return [replace(route, writable=allowed) for route, allowed in zip(found, writable, strict=True)]
+
+    def state(self, route: Route) -> State:
+        """Return what is known of a DelayTopic beside its records."""
+        return self.routes.state(route)
+
+    def pending(self, route: Route, parameters: Mapping[str, int | str], limit: int) -> PendingReport:
+        """Return the first records that the parameters of `GET /pending` select, as many as have room in an answer.
+
+        Who may not write gets them without what they hold, and a note; a search by key would tell keys.
+        """
+        if not route.writable and not parameters.keys().isdisjoint(_OF_KEYS):
+            raise ForbiddenError(f"records are found by their keys only by who may see them: {_missing(route)}")
+        urls = self.routes.relay_urls(route)
+        if not urls:
+            raise RelayUnreachableError(f"no relay of {route.full_name} runs; ask again")
+        asked = {**parameters, "limit": limit, "maxBytes": share_of_each(len(urls))}
+        found = report(route.full_name, self.ask(urls, asked), limit)
+        if route.writable or not limit:
+            return found
+        records = [record.model_copy(update=_HIDDEN) for record in found.records]
+        return replace(found, records=records, notes=[*found.notes, hidden_note(route)])
+
+    def history(self, route: Route, most: int) -> Iterator[RawRecord]:
+        """Yield the last copies of what was delivered; without keys and values for who may not write."""
+        for record in self.cluster.read(route.history, most) if route.history is not None else ():
+            yield record if route.writable else replace(record, key=None, value=None)
+
+    def _records_with(
+        self, route: Route, name: str, partition: int | None, *, contents: bool = False
+    ) -> list[PendingRecord]:
+        """Return the pending records with an id. Raises `RecordMissingError`."""
+        parameters: dict[str, int | str] = {"id": name, **({"contents": "true"} if contents else {})}
+        if partition is not None:
+            parameters["partition"] = partition
+        found = self.pending(route, parameters, MOST_OF_ONE_ID)
+        if partition is not None and partition >= found.source_partitions:
+            text = f"{route.source} has {found.source_partitions} partitions, from 0 on; {partition} is none of them"
+            raise RecordMissingError(text)
+        if not found.records and not found.complete:
+            raise RelayUnreachableError(f"not all of {route.full_name} could be searched: {'; '.join(found.notes)}")
+        if not found.records:
+            raise RecordMissingError(
+                f"no record with id {name} is pending in {route.full_name}; it was delivered, cancelled or never there"
+            )
+        return list(found.records)
+
+    def record_with(self, route: Route, name: str, partition: int | None) -> PendingRecord:
+        """Return the one pending record with an id, with its content.
+
+        Raises `RecordMissingError` and `ConflictError`. Contents are asked for when it is known where it waits: several
+        may not have room in an answer.
+        """
+        if partition is None:
+            found = self._records_with(route, name, None)
+            if len(found) > 1:
+                places = ", ".join(str(record.partition) for record in found)
+                raise ConflictError(f"the id {name} waits in partitions {places}: say which")
+            partition = found[0].partition
+        return self._records_with(route, name, partition, contents=True)[0]
+
+    def record_at(self, route: Route, due_ms: int, partition: int, offset: int) -> PendingRecord:
+        """Return the pending record at a place of the list, with its content. Raises `RecordMissingError`."""
+        parameters: dict[str, int | str] = {
+            "dueFrom": due_ms,
+            "dueBefore": due_ms + 1,
+            "partition": partition,
+            "contents": "true",
+            **({"after": f"{due_ms}:{partition}:{offset - 1}"} if offset else {}),
+        }
+        place = (due_ms, partition, offset)
+        found = [record for record in self.pending(route, parameters, 1).records if place_of(record) == place]
+        if not found:
+            raise RecordMissingError(f"the record {partition}:{offset} is no longer pending in {route.full_name}")
+        return found[0]
+
+    def schedule(self, route: Route, record: OutgoingRecord) -> Written:
+        """Write a new record."""
+        demand(route.writable, route.namespace)
+        if not route.may_schedule:
+            raise ConflictError(
+                f"records of {route.full_name} are written in dialect {route.dialect}, which only its own clients write"
+            )
+        return self.cluster.write(route.source, record, None)
+
+    def cancel(self, route: Route, record: PendingRecord) -> Written:
+        """Write the command that cancels a pending record, behind it in its partition."""
+        demand(route.writable, route.namespace)
+        return self.cluster.write(route.source, cancelling(route, record), record.partition)
+
+    def move(self, route: Route, record: PendingRecord, due_ms: int) -> Moved:
+        """Write the record that replaces a pending one, behind it in its partition.
+
+        Not while relays are behind with reading: they might deliver the one before they read the other.
+        """
+        demand(route.writable, route.namespace)
+        behind = self.pending(route, {"partition": record.partition}, 0).ingest_lag
+        if behind:
+            raise ConflictError(f"relays have {behind} records of this partition still to read; move it in a moment")
+        written = self.cluster.write(route.source, moving(route, record, due_ms, self.now_ms()), record.partition)
+        return Moved(record, due_ms, written)

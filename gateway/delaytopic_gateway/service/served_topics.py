@@ -1,0 +1,116 @@
+"""The DelayTopics that a gateway serves, and how their records are written. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from delaytopic_api import Settings
+from delaytopic_api.values import Dialect, Ids
+from delaytopic_gateway.client.raw_records import RawRecord
+from delaytopic_gateway.client.relay_listing import RelayAnswer
+from delaytopic_gateway.client.sending import OutgoingRecord, Written
+from delaytopic_gateway.kafka.dead_letters import LetterTopics
+from delaytopic_gateway.service.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A DelayTopic, as far as a gateway needs it."""
+
+    namespace: str
+    name: str
+    source: str
+    target: str
+    dead_letter: str
+    history: str | None
+    dialect: Dialect
+    ids: Ids
+    fixed_delay: bool
+    max_delay_ms: int
+    writable: bool = True
+    """True if who asks may write here, and see what records hold."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Route:
+        """Return the route of a DelayTopic with these settings."""
+        schedule = settings.schedule
+        return cls(
+            settings.namespace,
+            settings.name,
+            settings.source.topic,
+            settings.target.topic,
+            settings.dead_letter.topic,
+            settings.history.topic if settings.history is not None else None,
+            schedule.dialect,
+            schedule.ids,
+            schedule.delay is not None,
+            schedule.max_delay.ms,
+        )
+
+    @property
+    def full_name(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def may_cancel(self) -> bool:
+        """True if a pending record with an id can be cancelled."""
+        dialects = (Dialect.NATIVE, Dialect.SCHEDULER, Dialect.SCHEDULER_JSON)
+        return self.writable and self.ids is not Ids.DISABLED and self.dialect in dialects
+
+    @property
+    def may_move(self) -> bool:
+        """True if a pending record with an id can get another time."""
+        return self.writable and self.ids is not Ids.DISABLED and self.dialect is Dialect.NATIVE
+
+    @property
+    def may_schedule(self) -> bool:
+        """True if the gateway can write new records."""
+        return self.writable and self.dialect is Dialect.NATIVE
+
+
+class Routes(Protocol):
+    """The DelayTopics that there are now, their relays, and their state."""
+
+    def all(self) -> Sequence[Route]:
+        """Return them, in the order in which they are shown. Raises `ProgramError`s."""
+        ...
+
+    def relay_urls(self, route: Route) -> Sequence[str]:
+        """Return where the pages of its relays are. Raises `ProgramError`s."""
+        ...
+
+    def state(self, route: Route) -> State:
+        """Return what is known of it beside its records. Raises `ProgramError`s."""
+        ...
+
+
+class Cluster(Protocol):
+    """The Kafka of the DelayTopics."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Its address."""
+        ...
+
+    @property
+    def letters(self) -> LetterTopics:
+        """Its dead-letter topics."""
+        ...
+
+    def read(self, topic: str, last: int) -> Iterable[RawRecord]:
+        """Return the committed records among the last so many offsets of each partition, read as they are taken.
+
+        Raises `ProgramError`s.
+        """
+        ...
+
+    def write(self, topic: str, record: OutgoingRecord, partition: int | None) -> Written:
+        """Produce a record and wait for Kafka; None leaves the partition to the key. Raises `TopicError`."""
+        ...
+
+
+Ask = Callable[[Sequence[str], Mapping[str, int | str]], list[RelayAnswer]]
+"""Asks relays for what is pending."""
