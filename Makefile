@@ -34,7 +34,7 @@ help: ## List the targets
 install: $(STAMP) ## Make .venv with everything in it (the other targets do it by themselves)
 
 demo: $(STAMP) ## Deliver records at their own time through a real Kafka and a real Redis, on this machine
-	@$(BIN)/python -m delaytopic_cli.demo $(if $(BACKEND),--backend $(BACKEND))
+	@$(BIN)/python -m delaytopic_local.demo $(if $(BACKEND),--backend $(BACKEND))
 
 packed: $(STAMP) ## Compile the relay's optional extension (needs a C compiler); DELAYTOPIC_PACKED=1 switches it on
 	@$(BIN)/python relay/packed/build.py
@@ -80,7 +80,7 @@ bench-slo: $(STAMP) ## Measure the SLO audit on this machine
 	@$(BIN)/python -m bench.slo
 
 report: $(STAMP) ## Run the demo, audit its topics with Spark, and show the report
-	@$(BIN)/python -m delaytopic_cli.demo.report
+	@$(BIN)/python -m delaytopic_cli.audited_demo
 
 e2e: $(STAMP) ## The whole system on a real cluster, under load and faults: CLUSTER=kind or existing (see tests/e2e/README.md)
 	@E2E_CLUSTER=$(CLUSTER) $(BIN)/python -m pytest -m e2e tests/e2e

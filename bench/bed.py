@@ -15,9 +15,9 @@ from bench.machine import available_bytes
 from bench.records import PARTITIONS
 from delaytopic_api.relay import RedisClient, RelayBackend, RelayConfig
 from delaytopic_api.values import BackendType, bucket_topics
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_gateway.client.topics import TopicPlan, create_topics, delete_topics
+from delaytopic_local.servers.kafka_server import KafkaServer
+from delaytopic_local.servers.redis_server import RedisServer
 
 KAFKA_SETTINGS = {
     # A relay's start is not measured, so there is no use in waiting for other members of its group.

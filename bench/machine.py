@@ -11,7 +11,7 @@ from typing import Any
 
 from redis import Redis
 
-from delaytopic_cli.embedded.kafka_jars import KAFKA_VERSION
+from delaytopic_local.servers.kafka_jars import KAFKA_VERSION
 
 
 def describe_machine() -> dict[str, Any]:

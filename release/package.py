@@ -23,7 +23,7 @@ import click
 from release.versions import ReleaseError
 
 ROOT: Final = Path(__file__).parents[1]
-PACKAGES: Final = ("client", "crds", "process", "relay", "operator", "gateway", "cli", "spark")
+PACKAGES: Final = ("client", "crds", "process", "relay", "operator", "gateway", "local", "cli", "spark")
 """Folders whose packages are in the wheel."""
 TRIED: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "": (["delaytopic", "--version"], ["delaytopic", "--help"]),

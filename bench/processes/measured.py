@@ -29,7 +29,7 @@ from delaytopic_api.relay import (
     ShardState,
 )
 from delaytopic_api.values import CAPABILITIES, Dialect, Duration, Guarantee, Ids
-from delaytopic_cli.embedded.process import ManagedProcess, free_port
+from delaytopic_local.servers.process import ManagedProcess, free_port
 from delaytopic_relay.core.packed import VARIABLE
 
 START_SECONDS = 30.0

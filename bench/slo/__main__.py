@@ -21,7 +21,7 @@ from bench.slo.audits import audit
 from bench.slo.sizes import WORKERS, Work, measure_sizes, per_topic_seconds, table_of
 from bench.slo.topics import HOUR_MS, Hour, hour_of_records
 from bench.slo.watch import run_watched
-from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_local.servers.kafka_server import KafkaServer
 
 GOAL_DIGEST_ROWS_PER_SECOND = 8_000_000
 GOAL_HOUR_SECONDS = 35.0

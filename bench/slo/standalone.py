@@ -11,8 +11,8 @@ from typing import Final
 
 import pyspark
 
-from delaytopic_cli.embedded.process import ManagedProcess
-from delaytopic_cli.errors import ServerStartError
+from delaytopic_local.errors import ServerStartError
+from delaytopic_local.servers.process import ManagedProcess
 from delaytopic_process.waiting import wait_until
 from delaytopic_slo.runtime.session import make_java_home
 

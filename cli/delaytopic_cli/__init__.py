@@ -1,1 +1,1 @@
-"""The `delaytopic` command: run, feed, cancel and watch delayed topics on one machine."""
+"""The `delaytopic` command and `kubectl delaytopic`."""

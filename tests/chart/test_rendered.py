@@ -19,7 +19,7 @@ from tests.support.chart.helm import BARE, EVERYTHING, TRY, VALUES, ChartHelm, n
 from tests.support.chart.pod_rules import broken_rules
 
 from delaytopic_api import DelayClass, load_document
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_relay.backlog.redis.preflight import check_facts, read_facts
 

@@ -22,7 +22,7 @@ from tests.cluster.kube_client import KubeClient, Object, RequestRefused, client
 from tests.cluster.kubeconfig import certificate_user, write_kubeconfig
 from tests.cluster.kubectl import Kubectl
 
-from delaytopic_cli.embedded.process import ManagedProcess, free_port
+from delaytopic_local.servers.process import ManagedProcess, free_port
 from delaytopic_process.waiting import wait_until
 
 CRDS: Final = Path(__file__).parents[2] / "crds"

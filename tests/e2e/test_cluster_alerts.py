@@ -19,7 +19,7 @@ from tests.support.chart.promtool import prometheus_program
 from tests.support.child_process import ChildProcess
 from tests.support.servers.prometheus import Prometheus
 
-from delaytopic_cli.embedded.process import free_port
+from delaytopic_local.servers.process import free_port
 
 pytestmark = pytest.mark.e2e
 

@@ -19,8 +19,8 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.go_builds import ProgramsMissingError
 from tests.harness.shared_servers import SharedKafka, SharedRedis, ask_for
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.kafka_server import KafkaServer
+from delaytopic_local.servers.redis_server import RedisServer
 
 Built = TypeVar("Built")
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")

@@ -22,8 +22,8 @@ from tests.support.chart.promtool import prometheus_program, promtool_program
 from tests.support.producers import console_producer, other_programs
 from tests.support.slo.spark_jars import spark_jars
 
-from delaytopic_cli.embedded.kafka_jars import kafka_runtime
-from delaytopic_cli.errors import EmbeddedServerError
+from delaytopic_local.errors import EmbeddedServerError
+from delaytopic_local.servers.kafka_jars import kafka_runtime
 from packed.build import IN_PLACE, ExtensionError, compile_extension
 
 DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {

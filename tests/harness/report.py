@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from delaytopic_cli.embedded.process import ManagedProcess
+from delaytopic_local.servers.process import ManagedProcess
 
 LONGEST: Final = 30
 EXCUSE: Final = "takes_long"

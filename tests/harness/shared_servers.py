@@ -23,7 +23,7 @@ from tests.cluster.control_plane import OwnControlPlane, custom_resource_definit
 from tests.support.servers.secure_servers import SecureKafka, secure_kafka
 from tests.support.servers.tls import Certificates, make_certificates
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 
 ADDRESS: Final = "DELAYTOPIC_TEST_SERVERS"
 """The environment variable with the socket's path."""

@@ -23,7 +23,7 @@ TESTS = """
 import os, pathlib, threading
 import pytest
 from redis import Redis
-from delaytopic_cli.embedded.process import ManagedProcess
+from delaytopic_local.servers.process import ManagedProcess
 
 @pytest.mark.parametrize("number", range(2))
 def test_that_never_ends(number, redis, tmp_path):

@@ -15,8 +15,8 @@ from tests.harness.debian import install_on_debian
 from tests.harness.fixtures import prepared
 from tests.support.servers.tls import Certificates
 
-from delaytopic_cli.embedded.process import free_port
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.process import free_port
+from delaytopic_local.servers.redis_server import RedisServer
 
 PACKAGE: Final = "redis-tools"
 """Of Debian. It has the server, as `redis-check-rdb`: the package redis-server only adds a link of that name, and a

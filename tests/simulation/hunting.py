@@ -16,7 +16,7 @@ from tests.simulation.plans.families import PLANS, plans_for_mutant
 from tests.simulation.plans.plan import Plan
 from tests.simulation.promises import complaints
 
-from delaytopic_cli.embedded.die_with_parent import kill_me_when_my_parent_ends
+from delaytopic_local.servers.die_with_parent import kill_me_when_my_parent_ends
 
 PORTION = 25
 RAISED = "raised "

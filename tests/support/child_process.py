@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from delaytopic_cli.embedded.process import spawn
+from delaytopic_local.servers.process import spawn
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from jgo.maven import MavenContext
 from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.support.paths import ROOT
 
-from delaytopic_cli.embedded.kafka_jars import KAFKA_VERSION, kafka_runtime
+from delaytopic_local.servers.kafka_jars import KAFKA_VERSION, kafka_runtime
 
 PAGE: Final = ROOT / "docs" / "how-to" / "produce.md"
 FRANZ_GO: Final = "github.com/twmb/franz-go/pkg/kgo@v1.22.3"

@@ -88,7 +88,7 @@ def local(**options: Any) -> None:
     """
     from rich.console import Console  # noqa: PLC0415  # the help does not wait for what serves the console
 
-    from delaytopic_cli.local.session import LocalOptions, run_local  # noqa: PLC0415
+    from delaytopic_local.session.session import LocalOptions, run_local  # noqa: PLC0415
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
-from delaytopic_cli.known_topics import KnownTopic
-from delaytopic_cli.local.state import NAME_VARIABLE, LocalState, read_running_state, running_states
+from delaytopic_local.session.known_topics import KnownTopic
+from delaytopic_local.session.state import NAME_VARIABLE, LocalState, read_running_state, running_states
 from delaytopic_process.errors import InputError
 from delaytopic_process.kafka_tokens import with_authorities
 

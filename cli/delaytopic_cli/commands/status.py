@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from delaytopic_api.relay import RelayState, RelayStatus
-from delaytopic_cli.known_topics import KnownTopic
-from delaytopic_cli.local.state import LocalState, running_states
 from delaytopic_gateway.client.relay_listing import relay_status
 from delaytopic_gateway.client.time_text import clock_text
 from delaytopic_gateway.errors import RelayUnreachableError
+from delaytopic_local.session.known_topics import KnownTopic
+from delaytopic_local.session.state import LocalState, running_states
 from delaytopic_process.command_line import NearChoice, echo, echo_json
 from delaytopic_process.errors import InputError
 

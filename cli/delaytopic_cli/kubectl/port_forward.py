@@ -16,8 +16,8 @@ from threading import Lock
 from types import TracebackType
 from typing import IO, Final, Self
 
-from delaytopic_cli.embedded.process import dying_with_this_process
 from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed, failure
+from delaytopic_local.servers.process import dying_with_this_process
 
 ADDRESS: Final = "127.0.0.1"
 START_SECONDS: Final = 15.0

@@ -12,7 +12,7 @@ import click
 from pyspark.sql import SparkSession
 
 from delaytopic_api import Settings
-from delaytopic_cli.local.state import last_report, running_states
+from delaytopic_local.session.state import last_report, running_states
 from delaytopic_process.command_line import echo, echo_lines, printable, styled
 from delaytopic_process.errors import InputError
 from delaytopic_slo.errors import SloError

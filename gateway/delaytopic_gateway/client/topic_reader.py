@@ -74,7 +74,7 @@ def _last(consumer: Consumer, topic: str, partitions: int, last: int | None) -> 
 
 
 def raw_record(message: Message) -> RawRecord:
-    """Return a message as the audit reads it; raises KafkaUnreachableError for an error in a message's place."""
+    """Return a message as a record; raises KafkaUnreachableError for an error in a message's place."""
     error = message.error()
     if error is not None:
         raise KafkaUnreachableError(f"reading stopped: {error.str()}")

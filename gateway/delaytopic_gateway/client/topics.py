@@ -24,7 +24,7 @@ from delaytopic_process.errors import InputError
 from delaytopic_process.waiting import wait_until
 
 _TIMEOUT_SECONDS = 30.0
-QUIET = logging.getLogger("delaytopic_cli.embedded.kafka")
+QUIET = logging.getLogger("delaytopic_local.servers.kafka")
 QUIET.addHandler(logging.NullHandler())
 QUIET.propagate = False
 

@@ -13,7 +13,7 @@ from tests.cluster.node.files import PodRoot
 from tests.cluster.node.probes import Probe
 from tests.cluster.node.status import ContainerState
 
-from delaytopic_cli.embedded.process import ManagedProcess
+from delaytopic_local.servers.process import ManagedProcess
 
 Object = dict[str, Any]
 

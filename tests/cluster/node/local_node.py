@@ -24,7 +24,7 @@ from tests.cluster.node.addresses import PodAddresses
 from tests.cluster.node.files import Object
 from tests.cluster.node.runner import AWAY, PodRunner
 
-from delaytopic_cli.embedded.process import ManagedProcess
+from delaytopic_local.servers.process import ManagedProcess
 
 NODE_LABEL = "tests.delaytopic.dev/node"
 """Of a namespace: the name of the local node that runs its pods."""

@@ -11,7 +11,7 @@ from images.tools.fingerprint import fingerprint
 from tests.cluster.go_builds import Report
 from tests.e2e.images.errors import TestImagesError
 
-from delaytopic_cli.embedded.kafka_jars import ENDPOINT, kafka_runtime
+from delaytopic_local.servers.kafka_jars import ENDPOINT, kafka_runtime
 
 START = Path(__file__).parent / "kafka" / "start.py"
 

@@ -15,7 +15,7 @@ from tests.e2e.images.kafka.start import broker_settings, cluster_node
 from tests.e2e.images.recipes import KAFKA_REFERENCE
 from tests.e2e.without_registry.roots import REDIS
 
-from delaytopic_cli.embedded.kafka_jars import KAFKA_VERSION
+from delaytopic_local.servers.kafka_jars import KAFKA_VERSION
 from delaytopic_operator.resources.audits.pod import IMAGE_GROUP
 
 MANIFESTS = Path(__file__).parents[1] / "manifests"

@@ -14,7 +14,7 @@ from tests.support.relay.process import wait_for
 from tests.support.relay.records import BUCKETS, REDIS
 from tests.support.relay.route import PARTITIONS, Route
 
-from delaytopic_cli.judge.verdict import SourceRecord, Verdict, judge
+from delaytopic_local.verifier.verdict import SourceRecord, Verdict, verify
 
 pytestmark = pytest.mark.integration
 
@@ -40,7 +40,7 @@ def verdict_of_the_honest(route: Route, honest: list[SourceRecord]) -> Verdict:
     places = {record.at for record in honest}
     delivered = [record for record in route.delivered() if record.source in places]
     letters = [letter for letter in route.dead_letters() if letter.source in places]
-    return judge(honest, delivered, letters, until_ms=time.time_ns() // 1_000_000)
+    return verify(honest, delivered, letters, until_ms=time.time_ns() // 1_000_000)
 
 
 @pytest.mark.parametrize(("backend", "seconds"), ASSAULTS, indirect=["backend"])

@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from playwright.sync_api import Browser, Page, expect
 from tests.harness.browser import browser
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.cli.local_session import LocalSession, local_session
+from tests.support.local.session import LocalSession, local_session
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import Sent
 

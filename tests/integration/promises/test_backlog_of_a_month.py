@@ -13,8 +13,8 @@ from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.records import BOTH_BACKENDS, REDIS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import PARTITIONS, Route
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.kafka_server import KafkaServer
+from delaytopic_local.servers.redis_server import RedisServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.backlog, BOTH_BACKENDS]
 

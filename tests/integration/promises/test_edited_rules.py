@@ -21,7 +21,7 @@ from tests.support.relay.route import LOG_APPEND_TIME, ClientHeaders, Route, Ser
 from tests.support.relay.routes import making_routes
 
 from delaytopic_api.records import RECEIPT, Receipt, parse_dead_letter
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.integration
 

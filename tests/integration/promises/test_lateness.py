@@ -12,7 +12,7 @@ from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute, Sent, at, count_records, now_ms, produce
 from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, SESSION_TIMEOUT_S, Route
 
-from delaytopic_cli.judge.verdict import Outage, Verdict
+from delaytopic_local.verifier.verdict import Outage, Verdict
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone]
 

@@ -18,9 +18,9 @@ from tests.support.relay.process import RelayProcess
 from tests.support.relay.records import MakeRoute, Sent, produce
 from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route, Servers
 
-from delaytopic_cli.embedded.process import free_port
-from delaytopic_cli.embedded.redis_server import RedisServer
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
+from delaytopic_local.servers.process import free_port
+from delaytopic_local.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.integration
 

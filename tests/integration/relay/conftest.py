@@ -9,7 +9,7 @@ from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.backlog.stores import MemoryStore, RedisStore, Store
 from tests.support.servers.redis_server import RedisFields
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 from delaytopic_relay.backlog.store import BacklogStore

@@ -24,9 +24,9 @@ from tests.support.servers.secure_servers import GuardedRoute
 from tests.support.servers.tls import make_certificates
 
 from delaytopic_api.documents import API_VERSION, KafkaConnection
-from delaytopic_cli.embedded.process import ManagedProcess
 from delaytopic_gateway.__main__ import kafka_settings as settings_of_the_gateway
 from delaytopic_gateway.client.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
+from delaytopic_local.servers.process import ManagedProcess
 from delaytopic_operator.errors import KafkaNotAuthenticated, KafkaUnavailable
 from delaytopic_operator.kafka.admin import KafkaClusters
 from delaytopic_operator.kafka.credentials import kafka_settings

@@ -16,7 +16,7 @@ from tests.support.relay.process import wait_for
 from tests.support.relay.records import Sent, at, now_ms, produce
 from tests.support.relay.route import PARTITIONS, Route, Servers
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.integration
 

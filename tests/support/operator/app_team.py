@@ -9,8 +9,8 @@ from tests.support.operator.platform import Platform
 from tests.support.relay.records import at, now_ms
 from tests.support.relay.route import ClientHeaders, Route, Servers, patient
 
-from delaytopic_cli.judge.reading import read_delivered
-from delaytopic_cli.judge.verdict import DeliveredRecord, Verdict
+from delaytopic_local.verifier.reading import read_delivered
+from delaytopic_local.verifier.verdict import DeliveredRecord, Verdict
 
 
 class AppTeam(Route):

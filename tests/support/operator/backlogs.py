@@ -10,7 +10,7 @@ from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import Platform
 from tests.support.relay.process import wait_for
 
-from delaytopic_cli.judge.verdict import Verdict
+from delaytopic_local.verifier.verdict import Verdict
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RecordState, RouteRecord, parse_record, record_name
 from delaytopic_operator.resources import child_name

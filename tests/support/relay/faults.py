@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from delaytopic_cli.judge.verdict import Verdict
+from delaytopic_local.verifier.verdict import Verdict
 
 RATE = 500
 DELAYS_MS = (0, 5_000)

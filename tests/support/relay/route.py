@@ -18,10 +18,10 @@ from tests.support.relay.process import RelayProcess, wait_for
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import CAPABILITIES, BackendType, Dialect, bucket_topics
-from delaytopic_cli.judge.reading import Rules, read_dead_letter, read_delivered, read_source
-from delaytopic_cli.judge.verdict import DeadLetter, DeliveredRecord, Outage, SourceRecord, Verdict, judge
 from delaytopic_gateway.client.raw_records import Coordinates, Headers, RawRecord
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
+from delaytopic_local.verifier.reading import Rules, read_dead_letter, read_delivered, read_source
+from delaytopic_local.verifier.verdict import DeadLetter, DeliveredRecord, Outage, SourceRecord, Verdict, verify
 from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.kafka.topics import TopicReader
 
@@ -207,7 +207,7 @@ class Route:
     def verdict(self, outages: Sequence[Outage] = ()) -> Verdict:
         """Judge everything up to now."""
         now_ms = time.time_ns() // 1_000_000
-        return judge(self.source_records(), self.delivered(), self.dead_letters(), until_ms=now_ms, outages=outages)
+        return verify(self.source_records(), self.delivered(), self.dead_letters(), until_ms=now_ms, outages=outages)
 
     def settled_verdict(self, timeout_s: float = 60, outages: Sequence[Outage] = ()) -> Verdict:
         """Judge once nothing is pending or missing any more, or after the timeout."""

@@ -12,10 +12,10 @@ from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]  #
 from tests.harness.fixtures import QUICK_START
 from tests.support.relay.process import wait_for
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.kafka_settings import FIRST_NODE_ID, ClusterNode, cluster_id
-from delaytopic_cli.embedded.process import free_port
 from delaytopic_gateway.client.topics import admin_client
+from delaytopic_local.servers.kafka_server import KafkaServer
+from delaytopic_local.servers.kafka_settings import FIRST_NODE_ID, ClusterNode, cluster_id
+from delaytopic_local.servers.process import free_port
 
 BROKERS = 3
 HEAP_MIB = 384

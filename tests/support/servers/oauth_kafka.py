@@ -12,9 +12,9 @@ from tests.harness.fixtures import QUICK_START
 from tests.support.servers.issuer import BROKERS, CLIENT_ID, CLIENT_SECRET, Issuer
 from tests.support.servers.secure_servers import key_stores
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.kafka_settings import ClusterNode
-from delaytopic_cli.embedded.process import free_port
+from delaytopic_local.servers.kafka_server import KafkaServer
+from delaytopic_local.servers.kafka_settings import ClusterNode
+from delaytopic_local.servers.process import free_port
 
 SCOPE: Final = "kafka"
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"

@@ -14,7 +14,7 @@ from tests.support.child_process import ChildProcess
 from tests.support.paths import ROOT
 from tests.support.relay.process import wait_for
 
-from delaytopic_cli.embedded.process import free_port
+from delaytopic_local.servers.process import free_port
 
 
 class Prometheus(ChildProcess):

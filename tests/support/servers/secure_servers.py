@@ -23,9 +23,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 from tests.support.relay.route import Route
 from tests.support.servers.tls import Certificates
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.kafka_settings import ClusterNode
-from delaytopic_cli.embedded.process import free_port
+from delaytopic_local.servers.kafka_server import KafkaServer
+from delaytopic_local.servers.kafka_settings import ClusterNode
+from delaytopic_local.servers.process import free_port
 
 USERNAME = "relay"
 PASSWORD = "kafka-password-in-a-file"

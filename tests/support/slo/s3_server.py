@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from delaytopic_cli.embedded.process import ManagedProcess, accepts_connections, free_port
+from delaytopic_local.servers.process import ManagedProcess, accepts_connections, free_port
 from delaytopic_process.waiting import wait_until
 
 BUCKET: Final = "audits"

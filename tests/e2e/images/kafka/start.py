@@ -15,9 +15,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from delaytopic_cli.embedded.kafka_jars import KAFKA_VERSION
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.kafka_settings import FIRST_NODE_ID, ClusterNode
+from delaytopic_local.servers.kafka_jars import KAFKA_VERSION
+from delaytopic_local.servers.kafka_server import KafkaServer
+from delaytopic_local.servers.kafka_settings import FIRST_NODE_ID, ClusterNode
 from delaytopic_process.stop_flag import StopFlag
 from delaytopic_process.waiting import wait_until
 

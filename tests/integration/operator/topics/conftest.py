@@ -10,7 +10,7 @@ import pytest
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 
 

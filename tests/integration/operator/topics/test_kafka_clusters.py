@@ -24,8 +24,8 @@ from tests.support.operator.kafka_help import (
 from tests.support.operator.topic_scenes import NAMESPACE_UID, BucketTopic, Wanted, wanted
 
 from delaytopic_api.documents import ConditionStatus, Ownership
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.process import free_port
+from delaytopic_local.servers.kafka_server import KafkaServer
+from delaytopic_local.servers.process import free_port
 from delaytopic_operator.errors import KafkaUnavailable, NotLeading, TopicRejected
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.model.kafka_view import Committed, PartitionOffsets, TopicFacts, hold_nothing

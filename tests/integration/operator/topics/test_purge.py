@@ -14,7 +14,7 @@ from tests.support.operator.topic_scenes import NAMESPACE_UID, wanted
 
 from delaytopic_api.documents import Ownership
 from delaytopic_api.values import BackendType
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_operator.errors import NotLeading, RedisUnavailable
 from delaytopic_operator.execute.topics import delete_keys, do_purge_step
 from delaytopic_operator.kafka.admin import KafkaCluster

@@ -11,7 +11,7 @@ from tests.harness.tls_redis import tls_redis
 from tests.support.servers.tls import make_certificates
 
 from delaytopic_api.documents import ConditionStatus
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_operator.errors import RedisNotAuthenticated, RedisUnavailable
 from delaytopic_operator.redis.check import RedisFacts, read_redis_facts, redis_condition, redis_failure
 from delaytopic_operator.redis.client import RedisTarget

@@ -16,8 +16,8 @@ from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.records import BOTH_BACKENDS, ONLY_BUCKETS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import Route, Servers
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_gateway.client.topics import TopicPlan, create_topics, delete_topics
+from delaytopic_local.servers.kafka_server import KafkaServer
 
 pytestmark = pytest.mark.integration
 

@@ -8,7 +8,7 @@ from tests.support.relay.process import wait_for
 from tests.support.relay.records import BOTH_BACKENDS, BUCKETS_NIGHTLY
 from tests.support.relay.route import PARTITIONS, Route
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
+from delaytopic_local.servers.kafka_server import KafkaServer
 
 pytestmark = pytest.mark.integration
 

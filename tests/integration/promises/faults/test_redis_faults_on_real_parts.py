@@ -12,7 +12,7 @@ from tests.support.relay.faults import DELAYS_MS, RATE, assert_exact, pass_time
 from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.route import PARTITIONS, Route
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.integration
 

@@ -16,7 +16,7 @@ from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.route import PARTITIONS, Route, Servers
 from tests.support.servers.leading_proxy import LeadingProxy
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.integration
 

@@ -10,9 +10,9 @@ from tests.support.relay.records import MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter
-from delaytopic_cli.judge.verdict import Fate, SourceRecord, Verdict, judge
 from delaytopic_gateway.client.raw_records import Coordinates
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
+from delaytopic_local.verifier.verdict import Fate, SourceRecord, Verdict, verify
 
 pytestmark = pytest.mark.integration
 
@@ -94,7 +94,7 @@ def judged(route: Route, refused: list[Coordinates]) -> Verdict:
     sources: list[SourceRecord] = [
         replace(record, fate=Fate.DEAD_LETTER) if record.at in refused else record for record in route.source_records()
     ]
-    return judge(sources, route.delivered(), route.dead_letters(), until_ms=now_ms())
+    return verify(sources, route.delivered(), route.dead_letters(), until_ms=now_ms())
 
 
 def dead_letters(route: Route) -> list[DeadLetter]:

@@ -18,8 +18,8 @@ from tests.support.relay.routes import making_routes
 from tests.support.servers.kafka_cluster import KafkaCluster, kafka_cluster
 
 from delaytopic_api.records import Receipt, parse_dead_letter
-from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_gateway.client.topics import admin_client
+from delaytopic_local.servers.kafka_server import KafkaServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.takes_long("three brokers start, and one of them twice")]
 

@@ -14,10 +14,10 @@ from tests.support.relay.route import PARTITIONS, ClientHeaders, Route
 from tests.support.relay.routes import STEADY
 
 from delaytopic_api.records import DeadLetter, DeadLetterReason, parse_dead_letter
-from delaytopic_cli.judge.reading import read_delivered, read_source
-from delaytopic_cli.judge.verdict import Fate, SourceRecord, Verdict, judge
 from delaytopic_gateway.client.raw_records import Coordinates, RawRecord
 from delaytopic_gateway.client.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
+from delaytopic_local.verifier.reading import read_delivered, read_source
+from delaytopic_local.verifier.verdict import Fate, SourceRecord, Verdict, verify
 
 pytestmark = pytest.mark.integration
 
@@ -128,7 +128,7 @@ def _seen(route: Route, relay: RelayProcess, places: dict[str, Coordinates]) -> 
     raw = {record.at: record for record in route.read(route.source)}
     sources = _expected(raw, places["too large"], route)
     delivered = [read_delivered(record) for topic in (route.target, route.other) for record in route.read(topic)]
-    verdict = judge(sources, delivered, route.dead_letters(), until_ms=now_ms())
+    verdict = verify(sources, delivered, route.dead_letters(), until_ms=now_ms())
     letters = {}
     for record in route.read(route.dead_letter):
         said = parse_dead_letter(record.headers)

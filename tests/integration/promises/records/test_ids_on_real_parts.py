@@ -10,7 +10,7 @@ from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import PARTITIONS, ClientHeaders, Route
 
-from delaytopic_cli.judge.verdict import Verdict
+from delaytopic_local.verifier.verdict import Verdict
 
 pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
 

@@ -14,9 +14,9 @@ from tests.support.relay.records import BUCKETS, REDIS, MakeRoute, Sent, at, now
 from tests.support.relay.route import PARTITIONS, ClientHeaders, Route
 
 from delaytopic_api.records import Receipt
-from delaytopic_cli.judge.reading import read_delivered, read_source
-from delaytopic_cli.judge.verdict import DeliveredRecord, SourceRecord, Verdict, judge, out_of_order
 from delaytopic_gateway.client.raw_records import Coordinates, RawRecord
+from delaytopic_local.verifier.reading import read_delivered, read_source
+from delaytopic_local.verifier.verdict import DeliveredRecord, SourceRecord, Verdict, out_of_order, verify
 
 pytestmark = [
     pytest.mark.integration,
@@ -152,7 +152,7 @@ def _seen(
         target=target,
         sources=sources,
         delivered=delivered,
-        verdict=judge(sources, delivered, route.dead_letters(), until_ms=now_ms()),
+        verdict=verify(sources, delivered, route.dead_letters(), until_ms=now_ms()),
     )
 
 

@@ -11,8 +11,8 @@ from tests.harness.names import unique
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import Sent, produce
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
+from delaytopic_local.servers.kafka_server import KafkaServer
 from delaytopic_relay.core.recovery import SourceTopic
 from delaytopic_relay.kafka.settings import Settings, consumer_settings
 from delaytopic_relay.kafka.source import KafkaSource

@@ -14,9 +14,9 @@ from tests.unit.process.test_command_line import HARMLESS, HOSTILE
 from delaytopic_api.relay import DueBin, PendingList, PendingRecord, PendingShard
 from delaytopic_cli.__main__ import run
 from delaytopic_cli.commands.pending import before_ms
-from delaytopic_cli.local.state import LocalState, write_state
 from delaytopic_gateway.client.pending import report, span_text, table_lines
 from delaytopic_gateway.client.relay_listing import RelayAnswer, relay_url
+from delaytopic_local.session.state import LocalState, write_state
 from delaytopic_process.errors import InputError
 from delaytopic_relay.errors import Unavailable
 from delaytopic_relay.telemetry.server import Health, PageServer

@@ -16,8 +16,6 @@ from tests.unit.slo.sample_report import END_MINUTE, NOW_MS, sample_report
 from delaytopic_api import Duration, Percent
 from delaytopic_api.documents import MOST_FAULTY_HOURS, Condition, ConditionStatus, SloStatus
 from delaytopic_cli.__main__ import cli
-from delaytopic_cli.known_topics import KnownTopic
-from delaytopic_cli.local.state import LocalState, read_last_report, write_state
 from delaytopic_cli.slo.documents import audited_topics
 from delaytopic_cli.slo.publishing import (
     LARGEST_BYTES,
@@ -29,6 +27,8 @@ from delaytopic_cli.slo.publishing import (
     write_status,
 )
 from delaytopic_cli.slo.serving import Verdicts
+from delaytopic_local.session.known_topics import KnownTopic
+from delaytopic_local.session.state import LocalState, read_last_report, write_state
 from delaytopic_process.errors import InputError
 from delaytopic_slo.errors import SloError
 from delaytopic_slo.model.report import BurnRate, FaultyHour, ObjectiveName

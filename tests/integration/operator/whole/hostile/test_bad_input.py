@@ -18,8 +18,8 @@ from tests.support.operator.platform import Platform
 from tests.support.servers.kafka_topics import KafkaTopics
 from tests.support.servers.secure_servers import PASSWORD, USERNAME, deny
 
-from delaytopic_cli.embedded.kafka_server import KafkaServer
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.kafka_server import KafkaServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources import child_name
 

@@ -20,7 +20,7 @@ from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import Platform
 from tests.support.operator.running_platform import running_platform
 
-from delaytopic_cli.judge.verdict import Verdict
+from delaytopic_local.verifier.verdict import Verdict
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

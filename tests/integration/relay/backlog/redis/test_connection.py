@@ -17,8 +17,8 @@ from tests.support.relay.in_world import delivered_offsets, produce, start
 from tests.support.relay.world import World
 from tests.support.servers.redis_server import RedisFields, refusal, serves_as_a_store
 
-from delaytopic_cli.embedded.process import free_port
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.process import free_port
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.preflight import check_redis
 from delaytopic_relay.backlog.redis.reader import RedisPendingReader

@@ -11,7 +11,7 @@ from tests.support.relay.in_world import Setup, delivered_offsets, deliveries, p
 from tests.support.relay.world import World
 from tests.support.servers.redis_server import RedisFields
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.layout import ShardKeys
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore

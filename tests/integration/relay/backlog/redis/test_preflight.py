@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 from tests.support.servers.redis_server import RedisFields
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import connect_redis
 from delaytopic_relay.backlog.redis.preflight import RedisFacts, check_redis, read_facts
 from delaytopic_relay.errors import ConfigurationError

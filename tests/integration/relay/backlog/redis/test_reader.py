@@ -13,7 +13,7 @@ from tests.harness.shared_servers import SharedRedis
 from tests.support.relay.schedules import offsets, schedule
 from tests.support.servers.redis_server import RedisFields
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_relay.backlog.protocol import SliceGone
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.reader import FIRST_PORTION, NAMES, RedisPendingReader

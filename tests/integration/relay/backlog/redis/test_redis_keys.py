@@ -13,7 +13,7 @@ from tests.support.relay.in_world import delivered_offsets, produce, start
 from tests.support.relay.world import World
 from tests.support.servers.redis_server import RedisFields
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import connect_redis
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 

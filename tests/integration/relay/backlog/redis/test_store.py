@@ -11,7 +11,7 @@ import redis
 from tests.support.relay.backlog.stores import RedisStore, slices_of
 from tests.support.servers.redis_server import RedisFields
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.layout import encode_position, stored_bytes
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS

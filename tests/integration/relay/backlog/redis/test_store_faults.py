@@ -12,7 +12,7 @@ from tests.support.relay.backlog.stores import slices_of
 from tests.support.servers.leading_proxy import LeadingProxy
 from tests.support.servers.redis_server import RedisFields
 
-from delaytopic_cli.embedded.redis_server import RedisServer
+from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_process.waiting import wait_until
 from delaytopic_relay.backlog.redis import connection as connection_module
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis

@@ -1,1 +1,0 @@
-"""Comparing what was delivered with what was sent."""
