@@ -6,11 +6,9 @@ from collections.abc import Iterable
 
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import parse_yaml, validate
-from delaytopic_cli.errors import CannotJudge
 from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
-from delaytopic_cli.plan.documents import Document, Documents
-from delaytopic_cli.plan.world import ClusterState
-from delaytopic_operator.planning import OperatorConfig
+from delaytopic_cli.plan.errors import NoPlan
+from delaytopic_operator.offline import ClusterState, Document, Documents, OperatorConfig
 
 CHILDREN = "configmaps,serviceaccounts,deployments,poddisruptionbudgets,networkpolicies,cronjobs"
 MANAGED = "app.kubernetes.io/managed-by=delaytopic-operator"
@@ -21,7 +19,7 @@ CONFIG_KEY = "operator.yaml"
 def read_cluster(kubectl: Kubectl, documents: Documents, config: OperatorConfig | None) -> ClusterState:
     """Read everything that concerns the documents; `config` None: as the operator's ConfigMap in the cluster has it.
 
-    Raises `CannotJudge`.
+    Raises `NoPlan`.
     """
     notes: list[str] = []
     try:
@@ -34,7 +32,7 @@ def read_cluster(kubectl: Kubectl, documents: Documents, config: OperatorConfig 
         places = _places(documents, topics, classes, config)
         made = [each for place in sorted(places) for each in _made(kubectl, place, unseen)]
     except KubectlFailed as error:
-        raise CannotJudge(str(error)) from error
+        raise NoPlan(str(error)) from error
     if unseen:
         notes.append(
             f"what the operator made in {', '.join(sorted(unseen))} may not be read: it is taken to be as the operator "
@@ -127,11 +125,11 @@ def _config(kubectl: Kubectl, notes: list[str]) -> OperatorConfig:
 
 
 def parsed_config(text: str, origin: str) -> OperatorConfig:
-    """Return the one document of a text; raises `CannotJudge`."""
+    """Return the one document of a text; raises `NoPlan`."""
     try:
         contents = [content for content in parse_yaml(text, origin) if content is not None]
         if len(contents) != 1 or not isinstance(contents[0], dict):
-            raise CannotJudge(f"{origin}: must hold one OperatorConfig")
+            raise NoPlan(f"{origin}: must hold one OperatorConfig")
         return validate(OperatorConfig, contents[0], origin)
     except ApiError as error:
-        raise CannotJudge(str(error)) from error
+        raise NoPlan(str(error)) from error

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from delaytopic_cli.errors import CannotJudge
 from delaytopic_cli.kubectl.client import Kubectl
+from delaytopic_cli.plan.errors import NoPlan
 from delaytopic_process.command_line import NearChoice, echo_lines
 from delaytopic_process.errors import ProgramError
 
@@ -15,7 +15,7 @@ from delaytopic_process.errors import ProgramError
 class WrongUsage(click.UsageError):
     """The command was called wrongly: for a pipeline, nothing can be said then."""
 
-    exit_code = CannotJudge.exit_code
+    exit_code = NoPlan.exit_code
 
 
 class PlanCommand(click.Command):
@@ -94,7 +94,7 @@ def _judged(
         outcome = planned(files, kubectl, namespace, operator_config)
     except ModuleNotFoundError as error:
         needed = f"`delaytopic plan` needs the operator's Python packages, and {error.name} is missing"
-        raise CannotJudge(f"{needed}; install them with: pip install 'delaytopic[operator]'") from error
+        raise NoPlan(f"{needed}; install them with: pip install 'delaytopic[operator]'") from error
     except ProgramError as error:
-        raise CannotJudge(str(error)) from error
+        raise NoPlan(str(error)) from error
     return shown(outcome, output, objects=show_objects), exit_code(outcome)

@@ -8,19 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from delaytopic_api.loading import write_yaml
-from delaytopic_cli.errors import CannotJudge
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.plan.cluster import parsed_config, read_cluster
-from delaytopic_cli.plan.documents import read_files
-from delaytopic_cli.plan.outcome import EXIT_CODES, Outcome
-from delaytopic_cli.plan.planner import make_plan
+from delaytopic_cli.plan.errors import NoPlan
+from delaytopic_cli.plan.files import read_files
 from delaytopic_cli.plan.text import text_lines
-from delaytopic_cli.plan.world import (
-    ClusterState,
-)
-from delaytopic_operator.planning import (
-    OperatorConfig,
-)
+from delaytopic_operator.offline import EXIT_CODES, ClusterState, OperatorConfig, Outcome, make_plan
 
 
 def planned(files: Sequence[str], kubectl: Kubectl | None, namespace: str | None, config_file: str | None) -> Outcome:
@@ -53,4 +46,4 @@ def _read(file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CannotJudge(f"{file} cannot be read: {error}") from error
+        raise NoPlan(f"{file} cannot be read: {error}") from error

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import yaml
 
 from delaytopic_api.loading import ManifestDumper
-from delaytopic_cli.plan.outcome import Change, Judgement, Outcome, Step, TopicOutcome
+from delaytopic_operator.offline import Change, Judgement, Outcome, Step, TopicOutcome
 
 WIDTH = 110
 _SIGNS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from delaytopic_api import Settings
-from delaytopic_operator.planning import conflicts_among
+from delaytopic_operator.offline import conflicts_among
 from delaytopic_process.errors import InputError
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.plan.cluster import read_cluster
-from delaytopic_cli.plan.documents import Documents
-from delaytopic_operator.planning import OperatorConfig
+from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.offline.documents import Documents
 
 SETTINGS = "apiVersion: delaytopic.dev/v1alpha1\nkind: OperatorConfig\nnamespace: platform\n"
 

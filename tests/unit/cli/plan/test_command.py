@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import pytest
 import yaml
-from tests.unit.cli.plan.scenes import delay_class, delay_topic
+from tests.unit.operator.offline.scenes import delay_class, delay_topic
 
-from delaytopic_cli.errors import CannotJudge
 from delaytopic_cli.plan.command import plan
+from delaytopic_cli.plan.errors import NoPlan
 from delaytopic_process.errors import ProgramError
 
 
@@ -66,7 +66,7 @@ def test_files_that_cannot_be_read_are_no_plan(tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("a: [", encoding="utf-8")
 
     for name in ("nowhere.yaml", "broken.yaml"):
-        with pytest.raises(CannotJudge) as failed:
+        with pytest.raises(NoPlan) as failed:
             planned("-f", str(tmp_path / name))
         assert failed.value.exit_code == 1
 

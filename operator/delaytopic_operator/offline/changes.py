@@ -10,9 +10,9 @@ from delaytopic_api import DelayClass, DelayTopic
 from delaytopic_api.documents import API_VERSION
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_document
-from delaytopic_cli.plan.documents import Document, name_of
-from delaytopic_cli.plan.outcome import Change, Step
-from delaytopic_operator.planning import instant
+from delaytopic_operator.model.conditions import instant
+from delaytopic_operator.offline.documents import Document, name_of
+from delaytopic_operator.offline.outcome import Change, Step
 
 NOT_YET_KNOWN = "known-after-apply"
 """In the place of what the API server gives."""

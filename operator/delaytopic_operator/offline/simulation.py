@@ -11,35 +11,30 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from delaytopic_cli.plan.changes import NOT_SET, shown
-from delaytopic_cli.plan.documents import Document
-from delaytopic_cli.plan.observation import made_topic
-from delaytopic_cli.plan.outcome import Change, Step
-from delaytopic_operator.planning import (
-    APPLIED_HASH,
+from delaytopic_operator.decide.plan import (
     FINALIZER,
-    KAFKA_TOPIC,
     Action,
     AddFinalizer,
     Apply,
-    CreateTopic,
     Delete,
-    DeleteTopic,
     DoTopic,
-    Fleet,
-    GrowTopic,
-    KafkaView,
-    Observation,
     Plan,
     RemoveFinalizer,
-    SetConfig,
-    StrimziTopics,
-    TopicAction,
     WriteRecord,
-    plan,
-    record_document,
-    record_name,
 )
+from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.model.kafka_view import KafkaView
+from delaytopic_operator.model.kinds import KAFKA_TOPIC
+from delaytopic_operator.model.record import record_document, record_name
+from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.offline.changes import NOT_SET, shown
+from delaytopic_operator.offline.documents import Document
+from delaytopic_operator.offline.observation import made_topic
+from delaytopic_operator.offline.outcome import Change, Step
+from delaytopic_operator.resources.identity import APPLIED_HASH
+from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
+from delaytopic_operator.topics.strimzi import StrimziTopics
 
 _PART = re.compile(r'\["(?P<quoted>[^"]+)"\]|\[(?P<index>\d+)\]|\.?(?P<name>[A-Za-z0-9_-]+)')
 _MISSING = object()

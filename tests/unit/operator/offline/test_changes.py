@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.support.crd_cases import cases, document_of, merged
 
-from delaytopic_cli.plan.changes import refused_change
+from delaytopic_operator.offline.changes import refused_change
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["case"]) for case in cases("crds/changed_objects.yaml")])

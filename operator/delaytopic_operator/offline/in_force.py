@@ -9,8 +9,8 @@ from delaytopic_api import Settings
 from delaytopic_api.documents import CesiumSpec, SloSettings, TopicSettings
 from delaytopic_api.policy import LATENESS_OF_PRECISION, RETENTION_MARGIN
 from delaytopic_api.values import Dialect
-from delaytopic_cli.plan.outcome import InForce
-from delaytopic_operator.planning import Accepted
+from delaytopic_operator.offline.outcome import InForce
+from delaytopic_operator.rules.validate import Accepted
 
 _ABSENT = object()
 BROKERS = "the broker's"

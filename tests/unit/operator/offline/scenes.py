@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from delaytopic_cli.plan.changes import applied
-from delaytopic_cli.plan.documents import Documents, sorted_out
-from delaytopic_cli.plan.outcome import Outcome, TopicOutcome
-from delaytopic_cli.plan.planner import make_plan
-from delaytopic_cli.plan.world import ClusterState
 from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.offline.changes import applied
+from delaytopic_operator.offline.cluster_view import ClusterState
+from delaytopic_operator.offline.documents import Documents, sorted_out
+from delaytopic_operator.offline.outcome import Outcome, TopicOutcome
+from delaytopic_operator.offline.planner import make_plan
 
 Document = dict[str, Any]
 NOW_MS = 1_795_270_000_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from delaytopic_operator.planning import Key
+from delaytopic_operator.model.reconciliation import Key
 
 
 class Judgement(StrEnum):

@@ -19,50 +19,34 @@ from delaytopic_api.documents import DelayTopicSpec, Ownership
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.values import AutoscalingMode, Management, ScaleToZero, TopicProvisioning
-from delaytopic_cli.plan.changes import NOT_YET_KNOWN
-from delaytopic_cli.plan.documents import Document
-from delaytopic_cli.plan.world import Lived, World
-from delaytopic_operator.planning import (
-    APPLIED_HASH,
+from delaytopic_operator.decide.children import desired_children, replicas
+from delaytopic_operator.decide.planner import decide_scaling
+from delaytopic_operator.errors import RecordUnreadable
+from delaytopic_operator.kube.indexers import owner_of
+from delaytopic_operator.model.declared_rules import DeclaredRules, declared, taken_over
+from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
+from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.model.record import (
     COMPONENT,
-    CONFIG_HASH,
-    Accepted,
-    CreateTopic,
-    DeclaredRules,
-    DesiredTopic,
-    Fleet,
-    KafkaView,
-    Key,
-    NamespaceFacts,
-    Observation,
-    Problem,
-    RecordUnreadable,
-    Refusal,
     Role,
     RouteRecord,
-    TopicFacts,
     TopicRecord,
-    Topics,
     begin_record,
-    config_hash,
-    connection_files,
-    decide_scaling,
-    declared,
-    desired_children,
-    desired_topics,
     find_record,
-    gather,
-    identity_of,
-    needed_buckets,
-    owner_of,
     record_of,
-    replicas,
-    secrets_version,
-    stamped,
-    strimzi_place,
-    strimzi_topics,
-    taken_over,
 )
+from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Problem, Topics, identity_of
+from delaytopic_operator.offline.changes import NOT_YET_KNOWN
+from delaytopic_operator.offline.cluster_view import ClusterView, LiveTopic
+from delaytopic_operator.offline.documents import Document
+from delaytopic_operator.resources import connection_files, secrets_version
+from delaytopic_operator.resources.identity import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
+from delaytopic_operator.rules.validate import Accepted, Refusal
+from delaytopic_operator.scaling.signals import gather
+from delaytopic_operator.topics.actions import CreateTopic
+from delaytopic_operator.topics.desired import DesiredTopic, desired_topics, needed_buckets
+from delaytopic_operator.topics.strimzi import strimzi_place, strimzi_topics
 
 CONFIG_KEY: Final = "relay.yaml"
 ONE_AT_LEAST: Final = 1
@@ -70,17 +54,21 @@ ONE_AT_LEAST: Final = 1
 
 
 def observe(
-    world: World, key: Key, verdict: Accepted | Refusal, lived: Lived | None, children: Sequence[Document] | None
+    view: ClusterView,
+    key: Key,
+    verdict: Accepted | Refusal,
+    live: LiveTopic | None,
+    children: Sequence[Document] | None,
 ) -> Observation:
     """Return the observation of a DelayTopic; `children` None: those that were read."""
-    state, document = world.state, world.topics[key]
+    state, document = view.state, view.topics[key]
     made = [each for each in state.made if owner_of(each) == key] if children is None else list(children)
     seen = Observation(
         key=key,
-        now_ms=world.now_ms,
+        now_ms=view.now_ms,
         config=state.config,
         document=document,
-        namespace=_facts(world, key),
+        namespace=_facts(view, key),
         verdict=verdict,
         record=None,
         record_problem=None,
@@ -89,8 +77,8 @@ def observe(
     )
     if isinstance(verdict, Refusal):
         return seen
-    seen = _with_record(world, seen, verdict, lived)
-    seen = _with_signals(_with_topics(seen, verdict, lived), verdict)
+    seen = _with_record(view, seen, verdict, live)
+    seen = _with_signals(_with_topics(seen, verdict, live), verdict)
     files = connection_files(verdict.settings)
     seen = replace(seen, secrets_version=secrets_version(files.read_once, {}))
     wanted = desired_children(seen, verdict, verdict.settings, replicas(seen, verdict.settings, decide_scaling(seen)))
@@ -98,17 +86,17 @@ def observe(
     return replace(seen, children=compared, fleet=replace(seen.fleet, deployment=_deployment(compared)))
 
 
-def _facts(world: World, key: Key) -> NamespaceFacts:
-    namespace = world.namespaces.get(key.namespace)
+def _facts(view: ClusterView, key: Key) -> NamespaceFacts:
+    namespace = view.namespaces.get(key.namespace)
     metadata = namespace["metadata"] if namespace is not None else {}
     return NamespaceFacts(
         metadata.get("uid", NOT_YET_KNOWN), metadata.get("labels") or {}, "deletionTimestamp" in metadata
     )
 
 
-def _with_record(world: World, seen: Observation, accepted: Accepted, lived: Lived | None) -> Observation:
+def _with_record(view: ClusterView, seen: Observation, accepted: Accepted, live: LiveTopic | None) -> Observation:
     assert seen.namespace is not None
-    made, place = world.state.made, seen.config.namespace
+    made, place = view.state.made, seen.config.namespace
     found = find_record(made, seen.key, place)
     if found is not None:
         try:
@@ -116,15 +104,15 @@ def _with_record(world: World, seen: Observation, accepted: Accepted, lived: Liv
         except RecordUnreadable as error:
             return replace(seen, record_problem=Problem(error.reason, str(error), stalled=True))
         return _in_namespace_of(replace(seen, record=record), record)
-    if seen.config.namespace in world.state.unseen and lived is not None and lived.status.get("source"):
-        record = record_of_status(accepted.settings, seen.namespace.uid, lived.status)
-        return replace(seen, record=record.model_copy(update={"rules": _lived_rules(seen, lived)}))
+    if seen.config.namespace in view.state.unseen and live is not None and live.status.get("source"):
+        record = record_of_status(accepted.settings, seen.namespace.uid, live.status)
+        return replace(seen, record=record.model_copy(update={"rules": _live_rules(seen, live)}))
     return seen
 
 
-def _lived_rules(seen: Observation, lived: Lived) -> DeclaredRules:
+def _live_rules(seen: Observation, live: LiveTopic) -> DeclaredRules:
     """Return the rules in the cluster, declared when the relays' configuration says, as far as that may be read."""
-    rules = taken_over(declared(None, lived.settings, seen.now_ms), seen.now_ms)
+    rules = taken_over(declared(None, live.settings, seen.now_ms), seen.now_ms)
     config = _live_config(seen.children)
     said_ms = config.schedule.declared_ms if config is not None else None
     return rules.model_copy(update={"declared_ms": said_ms}) if said_ms is not None else rules
@@ -138,10 +126,10 @@ def _in_namespace_of(seen: Observation, record: RouteRecord) -> Observation:
     return replace(seen, namespace=replace(seen.namespace, uid=record.namespace_uid))
 
 
-def _with_topics(seen: Observation, accepted: Accepted, lived: Lived | None) -> Observation:
+def _with_topics(seen: Observation, accepted: Accepted, live: LiveTopic | None) -> Observation:
     settings = accepted.settings
-    view = assumed_view(settings, accepted.topic.spec, seen.record, lived)
-    topics = Topics(view, needed_buckets(settings))
+    kafka = assumed_view(settings, accepted.topic.spec, seen.record, live)
+    topics = Topics(kafka, needed_buckets(settings))
     if settings.topic_provisioning is TopicProvisioning.STRIMZI_KAFKA_TOPIC and settings.connection is not None:
         namespace = identity_of(seen, accepted).namespace
         place = strimzi_place(settings.connection.bootstrap_servers, namespace)
@@ -172,20 +160,18 @@ def _is_record(document: Document) -> bool:
 
 
 def assumed_view(
-    settings: Settings, spec: DelayTopicSpec, record: RouteRecord | None, lived: Lived | None
+    settings: Settings, spec: DelayTopicSpec, record: RouteRecord | None, live: LiveTopic | None
 ) -> KafkaView:
     """Return every topic that the planner asks about."""
-    before = (
-        {desired.role: desired for desired in desired_topics(lived.settings, lived.spec, None, ())} if lived else {}
-    )
+    before = {desired.role: desired for desired in desired_topics(live.settings, live.spec, None, ())} if live else {}
     found: dict[str, TopicFacts] = {}
     missing: set[str] = set()
     for desired in desired_topics(settings, spec, None, needed_buckets(settings)):
         if desired.role is None:
-            facts = _bucket_facts(desired, record, lived)
+            facts = _bucket_facts(desired, record, live)
         else:
             recorded = record.of_role(desired.role) if record else None
-            status = (lived.status.get(desired.role.value) or {}) if lived else {}
+            status = (live.status.get(desired.role.value) or {}) if live else {}
             facts = _topic_facts(desired, before.get(desired.role), recorded, status)
         if facts is not None:
             found[desired.name] = facts
@@ -223,12 +209,12 @@ def record_of_status(settings: Settings, namespace_uid: str, status: Mapping[str
     return record.with_buckets(made)
 
 
-def _bucket_facts(desired: DesiredTopic, record: RouteRecord | None, lived: Lived | None) -> TopicFacts | None:
+def _bucket_facts(desired: DesiredTopic, record: RouteRecord | None, live: LiveTopic | None) -> TopicFacts | None:
     """Return a recorded bucket as the operator keeps it: with as many partitions as the source has."""
     recorded = record.buckets.get(desired.name) if record else None
     if recorded is None or recorded.topic_id is None:
         return None
-    source = (lived.status.get(Role.SOURCE.value) or {}) if lived else {}
+    source = (live.status.get(Role.SOURCE.value) or {}) if live else {}
     partitions = source.get("partitions") or desired.partitions or ONE_AT_LEAST
     config = desired.new_config
     copies = desired.replication_factor or ONE_AT_LEAST

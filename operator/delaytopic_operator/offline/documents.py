@@ -1,8 +1,7 @@
-"""The documents of files, as far as the operator is concerned."""
+"""The documents of files, as far as the operator is concerned. Pure."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +9,14 @@ from typing import Any
 from delaytopic_api import DelayClass
 from delaytopic_api.documents import API_VERSION
 from delaytopic_api.errors import ApiError, Problem
-from delaytopic_api.loading import expand_list, parse_yaml, validate
-from delaytopic_cli.errors import CannotJudge
+from delaytopic_api.loading import expand_list, validate
+from delaytopic_process.errors import ProgramError
 
 Document = dict[str, Any]
-STANDARD_INPUT = "-"
+
+
+class DocumentsUnreadable(ProgramError):
+    """Documents that no plan can be made of; the text has a line for each thing to change."""
 
 
 @dataclass(frozen=True)
@@ -28,22 +30,8 @@ class Documents:
     """Documents that are none of the operator's."""
 
 
-def read_files(names: Iterable[str], namespace: str) -> Documents:
-    """Return the documents of all files; `-` is standard input. `namespace`: of DelayTopics that name none.
-
-    Raises `CannotJudge` with a line for each thing to change.
-    """
-    contents: list[tuple[str, object]] = []
-    for name in names:
-        try:
-            contents += [(name, content) for content in parse_yaml(_text(name), name)]
-        except ApiError as error:
-            raise CannotJudge(str(error)) from error
-    return sorted_out(contents, namespace)
-
-
 def sorted_out(contents: Iterable[tuple[str, object]], namespace: str) -> Documents:
-    """Return the documents by kind; each comes with the name of its file. Raises `CannotJudge`. Pure."""
+    """Return the documents by kind; each comes with the name of its file. Raises `DocumentsUnreadable`."""
     topics, classes, namespaces, others = [], [], [], 0
     for origin, document in _flat(contents):
         kind = document.get("kind")
@@ -56,7 +44,7 @@ def sorted_out(contents: Iterable[tuple[str, object]], namespace: str) -> Docume
         else:
             others += 1
     if not topics and not classes:
-        raise CannotJudge("the files hold no DelayTopic and no DelayClass")
+        raise DocumentsUnreadable("the files hold no DelayTopic and no DelayClass")
     _refuse_doubles([*topics, *classes])
     return Documents(topics, classes, namespaces, others)
 
@@ -68,29 +56,19 @@ def name_of(document: Mapping[str, Any]) -> str:
     return f"{document['kind']} {place}{metadata['name']}"
 
 
-def _text(name: str) -> str:
-    try:
-        if name == STANDARD_INPUT:
-            return sys.stdin.read()
-        with open(name, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CannotJudge(f"{name} cannot be read: {error}") from error
-
-
 def _flat(contents: Iterable[tuple[str, object]]) -> Iterator[tuple[str, Document]]:
     """Yield the documents without empty ones, and the items of lists in the place of the lists."""
     for origin, content in contents:
         for place, document in expand_list(origin, content):
             if not isinstance(document, Mapping):
-                raise CannotJudge(str(Problem("", "each document must be a mapping of fields", place)))
+                raise DocumentsUnreadable(str(Problem("", "each document must be a mapping of fields", place)))
             yield place, dict(document)
 
 
 def _named(origin: str, document: Document) -> Document:
     metadata = document.get("metadata")
     if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str):
-        raise CannotJudge(str(Problem("metadata.name", "is required", f"{origin}: {document.get('kind')}")))
+        raise DocumentsUnreadable(str(Problem("metadata.name", "is required", f"{origin}: {document.get('kind')}")))
     return document
 
 
@@ -104,7 +82,7 @@ def _valid_class(origin: str, document: Document) -> Document:
     try:
         validate(DelayClass, named, f"{origin}: DelayClass {named['metadata']['name']}")
     except ApiError as error:
-        raise CannotJudge(str(error)) from error
+        raise DocumentsUnreadable(str(error)) from error
     return named
 
 
@@ -112,4 +90,4 @@ def _refuse_doubles(documents: Sequence[Document]) -> None:
     names = [name_of(document) for document in documents]
     double = sorted({name for name in names if names.count(name) > 1})
     if double:
-        raise CannotJudge(f"the files hold {', '.join(double)} more than once")
+        raise DocumentsUnreadable(f"the files hold {', '.join(double)} more than once")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.cli.plan.scenes import (
+from tests.unit.operator.offline.scenes import (
     SECRET,
     SERVERS,
     Document,
@@ -21,9 +21,9 @@ from tests.unit.cli.plan.scenes import (
     with_annotation,
 )
 
-from delaytopic_cli.plan.outcome import EXIT_CODES, Judgement
 from delaytopic_cli.plan.text import text_lines
-from delaytopic_cli.plan.world import ClusterState
+from delaytopic_operator.offline.cluster_view import ClusterState
+from delaytopic_operator.offline.outcome import EXIT_CODES, Judgement
 from delaytopic_operator.resources.identity import CONFIG_HASH, stamped
 
 STANDARD, TOPIC = delay_class(), delay_topic()

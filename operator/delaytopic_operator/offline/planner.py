@@ -6,39 +6,34 @@ from collections.abc import Iterator, Sequence
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import AutoscalingMode
-from delaytopic_cli.plan.changes import own_step, refused_change
-from delaytopic_cli.plan.documents import Document, Documents
-from delaytopic_cli.plan.in_force import in_force
-from delaytopic_cli.plan.observation import observe
-from delaytopic_cli.plan.outcome import Judgement, Outcome, Step, TopicOutcome
-from delaytopic_cli.plan.simulation import Simulated, simulate, steps_of
-from delaytopic_cli.plan.world import (
+from delaytopic_operator.decide.children import replicas
+from delaytopic_operator.decide.planner import decide_scaling
+from delaytopic_operator.decide.rules_in_force import edit_sentence
+from delaytopic_operator.model.conditions import FALSE
+from delaytopic_operator.model.declared_rules import fields_of
+from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.model.record import find_record
+from delaytopic_operator.observe.observation import PAUSE, is_paused
+from delaytopic_operator.offline.changes import own_step, refused_change
+from delaytopic_operator.offline.cluster_view import (
     ClusterState,
-    Lived,
-    World,
+    ClusterView,
+    LiveTopic,
     judge,
     key_of,
     lacks_namespace,
-    lived_in,
+    live_topic,
     takes_labels_for_granted,
-    world_after,
-    world_before,
+    view_after,
+    view_before,
 )
-from delaytopic_operator.planning import (
-    FALSE,
-    PAUSE,
-    Accepted,
-    Key,
-    Refusal,
-    connection_files,
-    decide_scaling,
-    edit_sentence,
-    fields_of,
-    find_record,
-    is_paused,
-    relay_namespace,
-    replicas,
-)
+from delaytopic_operator.offline.documents import Document, Documents
+from delaytopic_operator.offline.in_force import in_force
+from delaytopic_operator.offline.observation import observe
+from delaytopic_operator.offline.outcome import Judgement, Outcome, Step, TopicOutcome
+from delaytopic_operator.offline.simulation import Simulated, simulate, steps_of
+from delaytopic_operator.resources import connection_files
+from delaytopic_operator.rules.validate import Accepted, Refusal, relay_namespace
 
 KAFKA_NOT_ASKED = (
     "Kafka is not asked: topics are taken to be as the status of their DelayTopic says, those that no status speaks of "
@@ -50,7 +45,7 @@ ASSUMPTIONS = (KAFKA_NOT_ASKED, NO_SECRETS)
 
 def make_plan(documents: Documents, state: ClusterState, now_ms: int) -> Outcome:
     """Return the outcome of applying the documents."""
-    before, after = world_before(state, now_ms), world_after(documents, state, now_ms)
+    before, after = view_before(state, now_ms), view_after(documents, state, now_ms)
     written = {key_of(each): each for each in documents.topics}
     concerned = [key for key in _of_classes(documents, before) if key not in written]
     topics = [_outcome(key, written.get(key), before, after) for key in [*written, *concerned]]
@@ -59,14 +54,14 @@ def make_plan(documents: Documents, state: ClusterState, now_ms: int) -> Outcome
     return Outcome(against, list(_around(documents, state, after)), topics, notes, ASSUMPTIONS)
 
 
-def _of_classes(documents: Documents, before: World) -> list[Key]:
+def _of_classes(documents: Documents, before: ClusterView) -> list[Key]:
     """Return the DelayTopics of the cluster whose class is in the files."""
     names = {each["metadata"]["name"] for each in documents.classes}
-    lived = {key: lived_in(before, key) for key in before.topics} if names else {}
-    return [key for key, each in lived.items() if each is not None and each.settings.class_name in names]
+    live = {key: live_topic(before, key) for key in before.topics} if names else {}
+    return [key for key, each in live.items() if each is not None and each.settings.class_name in names]
 
 
-def _around(documents: Documents, state: ClusterState, after: World) -> Iterator[Step]:
+def _around(documents: Documents, state: ClusterState, after: ClusterView) -> Iterator[Step]:
     """Yield the steps for namespaces and classes."""
     for each in documents.namespaces:
         name = each["metadata"]["name"]
@@ -81,7 +76,7 @@ def _around(documents: Documents, state: ClusterState, after: World) -> Iterator
             yield step
 
 
-def _outcome(key: Key, written: Document | None, before: World, after: World) -> TopicOutcome:
+def _outcome(key: Key, written: Document | None, before: ClusterView, after: ClusterView) -> TopicOutcome:
     live, document = before.topics.get(key), after.topics[key]
     in_files = written is not None
     refusal = _refused_by_cluster(key, live, document, after)
@@ -94,9 +89,9 @@ def _outcome(key: Key, written: Document | None, before: World, after: World) ->
     if "deletionTimestamp" in document["metadata"]:
         message = "it is being deleted: apply it again once it is gone, and its backlog goes on"
         return TopicOutcome(key, Judgement.REFUSED, "Terminating", message, effective, in_files=in_files)
-    lived = lived_in(before, key)
-    notes += _of_what_waits(lived, verdict, after.now_ms)
-    seen = observe(after, key, verdict, lived, _children(key, verdict, before, after))
+    known = live_topic(before, key)
+    notes += _of_what_waits(known, verdict, after.now_ms)
+    seen = observe(after, key, verdict, known, _children(key, verdict, before, after))
     simulated = simulate(seen)
     progress = simulated.last.progress
     if progress.stalled is not None:
@@ -117,12 +112,12 @@ def _outcome(key: Key, written: Document | None, before: World, after: World) ->
     )
 
 
-def _of_what_waits(lived: Lived | None, accepted: Accepted, now_ms: int) -> list[str]:
+def _of_what_waits(live: LiveTopic | None, accepted: Accepted, now_ms: int) -> list[str]:
     """Return what an edit does to what waits; nothing where nothing waits yet."""
-    if lived is None or not lived.status.get("relay"):
+    if live is None or not live.status.get("relay"):
         return []
-    pending = (lived.status.get("backlog") or {}).get("pending")
-    said = edit_sentence(fields_of(lived.settings), fields_of(accepted.settings), pending, now_ms)
+    pending = (live.status.get("backlog") or {}).get("pending")
+    said = edit_sentence(fields_of(live.settings), fields_of(accepted.settings), pending, now_ms)
     return [said] if said is not None else []
 
 
@@ -133,7 +128,7 @@ def _worries(simulated: Simulated) -> Iterator[str]:
             yield f"{condition.type} would be False ({condition.reason}): {condition.message}"
 
 
-def _refused_by_cluster(key: Key, live: Document | None, document: Document, after: World) -> Refusal | None:
+def _refused_by_cluster(key: Key, live: Document | None, document: Document, after: ClusterView) -> Refusal | None:
     """Return the API server's own refusal, if there is one."""
     if lacks_namespace(after, key):
         return Refusal("NamespaceNotFound", f"there is no namespace {key.namespace}; make it first")
@@ -148,24 +143,24 @@ def _refused(key: Key, refusal: Refusal, live: Document | None, state: ClusterSt
     return TopicOutcome(key, Judgement.REFUSED, refusal.reason, refusal.message, notes=notes, in_files=in_files)
 
 
-def _children(key: Key, verdict: Accepted, before: World, after: World) -> Sequence[Document] | None:
+def _children(key: Key, verdict: Accepted, before: ClusterView, after: ClusterView) -> Sequence[Document] | None:
     """Return None where they were read; else those that the operator must have made from the cluster's documents."""
     if relay_namespace(key, verdict.delay_class, after.state.config) not in after.state.unseen:
         return None
-    lived = lived_in(before, key)
-    if lived is None or not lived.status.get("relay"):
+    live = live_topic(before, key)
+    if live is None or not live.status.get("relay"):
         return []
     formerly = judge(before, key)
     assert isinstance(formerly, Accepted)
-    return simulate(observe(before, key, formerly, lived, [])).seen.children
+    return simulate(observe(before, key, formerly, live, [])).seen.children
 
 
-def _has_record(key: Key, before: World) -> bool:
+def _has_record(key: Key, before: ClusterView) -> bool:
     made, place = before.state.made, before.state.config.namespace
     return find_record(made, key, place) is not None
 
 
-def _notes(key: Key, accepted: Accepted, after: World) -> Iterator[str]:
+def _notes(key: Key, accepted: Accepted, after: ClusterView) -> Iterator[str]:
     if accepted.delay_class is not None and takes_labels_for_granted(after, key):
         selector = accepted.delay_class.spec.access.namespace_selector
         if selector is not None:

@@ -6,12 +6,21 @@ import subprocess
 import sys
 
 import pytest
-from tests.unit.cli.plan.scenes import REDIS, SERVERS, delay_class, delay_topic, files, namespace, offline, only, steps
+from tests.unit.operator.offline.scenes import (
+    REDIS,
+    SERVERS,
+    delay_class,
+    delay_topic,
+    files,
+    namespace,
+    offline,
+    only,
+    steps,
+)
 
-from delaytopic_cli.errors import CannotJudge
-from delaytopic_cli.plan.documents import sorted_out
-from delaytopic_cli.plan.outcome import EXIT_CODES, Judgement
 from delaytopic_cli.plan.text import text_lines
+from delaytopic_operator.offline.documents import DocumentsUnreadable, sorted_out
+from delaytopic_operator.offline.outcome import EXIT_CODES, Judgement
 
 
 def test_all_that_the_operator_makes_is_planned_in_its_order() -> None:
@@ -170,7 +179,7 @@ def test_lists_and_documents_of_other_kinds_are_understood() -> None:
     ],
 )
 def test_files_that_cannot_be_judged_say_why(documents: list[dict[str, object]], says: str) -> None:
-    with pytest.raises(CannotJudge) as refused:
+    with pytest.raises(DocumentsUnreadable) as refused:
         files(*documents)
 
     assert (str(refused.value), refused.value.exit_code) == (says, 1)

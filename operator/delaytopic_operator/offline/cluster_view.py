@@ -9,9 +9,13 @@ from typing import Any
 from delaytopic_api import DelayClass, Settings, class_for, load_document
 from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_api.errors import ApiError
-from delaytopic_cli.plan.changes import applied
-from delaytopic_cli.plan.documents import Document, Documents
-from delaytopic_operator.planning import Accepted, Key, ObjectCache, OperatorConfig, Refusal, RouteIndex, Subject, check
+from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.kube.object_cache import ObjectCache
+from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.observe.route_index import RouteIndex
+from delaytopic_operator.offline.changes import applied
+from delaytopic_operator.offline.documents import Document, Documents
+from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class ClusterState:
 
 
 @dataclass(frozen=True)
-class Lived:
+class LiveTopic:
     """A DelayTopic as the cluster has it."""
 
     settings: Settings
@@ -43,7 +47,7 @@ class Lived:
 
 
 @dataclass(frozen=True)
-class World:
+class ClusterView:
     """Everything that a DelayTopic is judged by; `routes` knows all DelayTopics of it."""
 
     state: ClusterState
@@ -59,12 +63,12 @@ class World:
         return [each for each in map(_parsed_class, self.classes) if each is not None]
 
 
-def world_before(state: ClusterState, now_ms: int) -> World:
+def view_before(state: ClusterState, now_ms: int) -> ClusterView:
     """Return the cluster as it is."""
-    return _world(state, {key_of(each): each for each in state.topics}, list(state.classes), state.namespaces, now_ms)
+    return _view(state, {key_of(each): each for each in state.topics}, list(state.classes), state.namespaces, now_ms)
 
 
-def world_after(documents: Documents, state: ClusterState, now_ms: int) -> World:
+def view_after(documents: Documents, state: ClusterState, now_ms: int) -> ClusterView:
     """Return the cluster as it would be."""
     live = {key_of(each): each for each in state.topics}
     # They are made in this order, and of two that are in each other's way the younger gives way.
@@ -77,7 +81,7 @@ def world_after(documents: Documents, state: ClusterState, now_ms: int) -> World
     for each in documents.namespaces:
         name = each["metadata"]["name"]
         namespaces[name] = applied(each, namespaces.get(name), now_ms)
-    return _world(state, topics, list(classes.values()), namespaces, now_ms)
+    return _view(state, topics, list(classes.values()), namespaces, now_ms)
 
 
 def key_of(document: Mapping[str, Any]) -> Key:
@@ -85,54 +89,54 @@ def key_of(document: Mapping[str, Any]) -> Key:
     return Key(document["metadata"]["namespace"], document["metadata"]["name"])
 
 
-def judge(world: World, key: Key) -> Accepted | Refusal:
+def judge(view: ClusterView, key: Key) -> Accepted | Refusal:
     """Return the operator's own verdict."""
-    document = world.topics[key]
+    document = view.topics[key]
     subject = Subject(
         key=key,
         document=document,
-        classes=world.parsed_classes,
-        namespace_labels=_labels(world.namespaces, world.parsed_classes, document),
-        elders=world.routes.elders(key),
-        conflict=world.routes.conflict_sentence(key),
-        config=world.state.config,
+        classes=view.parsed_classes,
+        namespace_labels=_labels(view.namespaces, view.parsed_classes, document),
+        elders=view.routes.elders(key),
+        conflict=view.routes.conflict_sentence(key),
+        config=view.state.config,
     )
     return check(subject)
 
 
-def lacks_namespace(world: World, key: Key) -> bool:
+def lacks_namespace(view: ClusterView, key: Key) -> bool:
     """Tell whether its namespace is known not to exist."""
-    return key.namespace in world.namespaces and world.namespaces[key.namespace] is None
+    return key.namespace in view.namespaces and view.namespaces[key.namespace] is None
 
 
-def takes_labels_for_granted(world: World, key: Key) -> bool:
+def takes_labels_for_granted(view: ClusterView, key: Key) -> bool:
     """Tell whether the labels of its namespace are unknown."""
-    return world.namespaces.get(key.namespace) is None
+    return view.namespaces.get(key.namespace) is None
 
 
-def lived_in(world: World, key: Key) -> Lived | None:
-    """Return the DelayTopic as this world has it, if it is there and valid."""
-    if key not in world.topics:
+def live_topic(view: ClusterView, key: Key) -> LiveTopic | None:
+    """Return the DelayTopic as this view has it, if it is there and valid."""
+    if key not in view.topics:
         return None
-    verdict = judge(world, key)
+    verdict = judge(view, key)
     if isinstance(verdict, Refusal):
         return None
-    return Lived(verdict.settings, verdict.topic.spec, world.topics[key].get("status") or {})
+    return LiveTopic(verdict.settings, verdict.topic.spec, view.topics[key].get("status") or {})
 
 
-def _world(
+def _view(
     state: ClusterState,
     topics: Mapping[Key, Document],
     classes: list[Document],
     namespaces: Mapping[str, Document | None],
     now_ms: int,
-) -> World:
+) -> ClusterView:
     store = ObjectCache(state.config.namespace)
     for document in [*classes, *filter(_can_be_stored, topics.values()), *state.made]:
         store.put(document)
     parsed = [each for each in map(_parsed_class, classes) if each is not None]
     book = RouteIndex(store, state.config, lambda document: _labels(namespaces, parsed, document))
-    return World(state, topics, classes, namespaces, book, now_ms)
+    return ClusterView(state, topics, classes, namespaces, book, now_ms)
 
 
 def _can_be_stored(document: Document) -> bool:
