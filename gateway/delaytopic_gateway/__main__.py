@@ -26,7 +26,7 @@ try:
     from delaytopic_gateway.cluster.access import ClusterAccess
     from delaytopic_gateway.cluster.api_server import ApiServer, own_namespace
     from delaytopic_gateway.cluster.reviews import TrustedProxy
-    from delaytopic_gateway.cluster.served_topics import ClusterRoutes
+    from delaytopic_gateway.cluster.served_topics import ClusterTopics
     from delaytopic_gateway.jobs import JOBS_TOPIC, running_jobs
     from delaytopic_gateway.kafka.cluster import KafkaCluster
     from delaytopic_gateway.probes import probes_app
@@ -144,18 +144,18 @@ def serve(options: GatewayOptions) -> None:
     settings = kafka_settings(options.kafka_config)
     api = ApiServer(options.kubeconfig, options.context)
     operator_namespace = options.operator_namespace or own_namespace()
-    routes = ClusterRoutes(api, settings["bootstrap.servers"], operator_namespace, _now_ms)
+    topics = ClusterTopics(api, settings["bootstrap.servers"], operator_namespace, _now_ms)
     token = relay_token(options.relay_token_file) if options.relay_token_file is not None else None
-    served = Gateway(routes, KafkaCluster(settings), partial(ask_relays, token=token), _now_ms)
+    service = Gateway(topics, KafkaCluster(settings), partial(ask_relays, token=token), _now_ms)
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     # Of a gateway without a token nobody but itself can know which jobs it wrote.
     key = token.encode() if token is not None else token_bytes()
-    with running_jobs(served, settings, options.jobs_topic, key, partial(click.echo, err=True)) as jobs:
-        app = gateway_app(served, ClusterAccess(api, proxy, options.hosts), AuditStream(sys.stdout), jobs)
+    with running_jobs(service, settings, options.jobs_topic, key, partial(click.echo, err=True)) as jobs:
+        app = gateway_app(service, ClusterAccess(api, proxy, options.hosts), AuditStream(sys.stdout), jobs)
         with (
-            serving(probes_app(routes.all), probes[1], probes[0]) if probes is not None else nullcontext(),
+            serving(probes_app(topics.all), probes[1], probes[0]) if probes is not None else nullcontext(),
             serving(app, port, host, forwarded=False) as url,
         ):
             click.echo(f"listening at {url}", err=True)

@@ -20,8 +20,8 @@ from starlette.types import Scope
 from delaytopic_gateway.access.bounds.room import Bounds
 from delaytopic_gateway.access.rights import Access, Audit, Guard, Rights
 from delaytopic_gateway.console.pages import Console, console_router
-from delaytopic_gateway.dead_letters.pages import LetterPages, letters_router
-from delaytopic_gateway.dead_letters.rest import letters_rest
+from delaytopic_gateway.dead_letters.pages import DeadLetterPages, dead_letters_router
+from delaytopic_gateway.dead_letters.rest import dead_letters_rest
 from delaytopic_gateway.dead_letters.service import Letters
 from delaytopic_gateway.documents import ErrorDocument
 from delaytopic_gateway.errors import (
@@ -78,11 +78,11 @@ def gateway_app(gateway: Gateway, access: Access, audit: Audit, jobs: Jobs | Non
     console = Console(gateway, keeps_jobs=jobs is not None)
     letters = Letters(gateway)
     app.include_router(rest(gateway))
-    app.include_router(letters_rest(letters))
+    app.include_router(dead_letters_rest(letters))
     app.include_router(jobs_rest(gateway, jobs))
     app.include_router(job_pages_router(JobPages(console, jobs), gateway))
     app.include_router(console_router(console, gateway))
-    app.include_router(letters_router(LetterPages(console, letters), letters))
+    app.include_router(dead_letters_router(DeadLetterPages(console, letters), letters))
     app.include_router(scheduler_router(Schedulers(gateway)))
     for kind in (ProgramError, RequestValidationError, ValidationError, HTTPException):
         app.add_exception_handler(kind, partial(_failed, console))
@@ -90,7 +90,7 @@ def gateway_app(gateway: Gateway, access: Access, audit: Audit, jobs: Jobs | Non
     app.add_middleware(Bounds, refuse=refuse)
     app.add_middleware(Guard, access=access, audit=audit, refuse=refuse)
     app.add_middleware(Links)
-    readiness = Readiness(gateway.routes.all)
+    readiness = Readiness(gateway.topics.all)
 
     # On the loop: they take no thread, of which others may have all.
     @app.get("/healthz", include_in_schema=False)

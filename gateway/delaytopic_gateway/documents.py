@@ -24,7 +24,7 @@ from delaytopic_api.relay import MOST_LISTED, PendingRecord
 from delaytopic_gateway.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, Place
 from delaytopic_gateway.client.sending import OutgoingRecord
 from delaytopic_gateway.client.time_text import duration, instant_ms, meant_ms
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, AuditDocument, ReadyDocument, State
 from delaytopic_process.errors import InputError
 
@@ -259,19 +259,19 @@ def place_text(place: Place | None) -> str | None:
 
 
 def delay_topic_document(
-    route: Route, report: PendingReport | None, note: str | None = None, state: State = UNKNOWN
+    served: ServedTopic, report: PendingReport | None, note: str | None = None, state: State = UNKNOWN
 ) -> DelayTopicDocument:
     """Return a DelayTopic with what its relays say; `note` tells why there is no report."""
     return DelayTopicDocument(
-        namespace=route.namespace,
-        name=route.name,
-        source=route.source,
-        target=route.target,
-        dead_letter=route.dead_letter,
-        dialect=str(route.dialect),
-        can_schedule=route.may_schedule,
-        can_cancel=route.may_cancel,
-        can_move=route.may_move,
+        namespace=served.namespace,
+        name=served.name,
+        source=served.source,
+        target=served.target,
+        dead_letter=served.dead_letter,
+        dialect=str(served.dialect),
+        can_schedule=served.may_schedule,
+        can_cancel=served.may_cancel,
+        can_move=served.may_move,
         pending=report.pending if report is not None else None,
         overdue=report.overdue if report is not None else None,
         next_due_ms=report.next_due_ms if report is not None else None,

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from delaytopic_api import ApiError, DelayClass, DelayTopic, Settings, class_for, load_document, resolve
 from delaytopic_api.documents import API_VERSION, GROUP, ConditionStatus, ConditionType
 from delaytopic_gateway.cluster.api_server import ApiServer, Document
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, State, state_of_status
 
 REMEMBERED_MS: Final = 2_000
@@ -24,7 +24,7 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})
 class Served(NamedTuple):
     """The DelayTopics of a cluster that a gateway serves."""
 
-    namespaces: Mapping[Route, str]
+    namespaces: Mapping[ServedTopic, str]
     """Each DelayTopic, and the namespace where its relays run."""
     elsewhere: int = 0
     """The number of others that use another Kafka, or a connection of their own."""
@@ -34,7 +34,7 @@ class Served(NamedTuple):
     """The words of their statuses, by full name."""
 
 
-def served(
+def served_topics(
     topics: Iterable[Document], classes: Iterable[Document], bootstrap_servers: str, operator_namespace: str
 ) -> Served:
     """Choose the DelayTopics that a gateway with a login to this Kafka serves. Pure.
@@ -44,7 +44,7 @@ def served(
     its own is a tenant's, who would have the gateway's login in place of his.
     """
     known = [found for each in classes if isinstance(found := _loaded("DelayClass", each), DelayClass)]
-    kafka, namespaces, states = _servers(bootstrap_servers), dict[Route, str](), dict[str, State]()
+    kafka, namespaces, states = _servers(bootstrap_servers), dict[ServedTopic, str](), dict[str, State]()
     elsewhere = refused = 0
     for document in topics:
         settings, of_class = _settings(document, known)
@@ -55,11 +55,11 @@ def served(
         ):
             elsewhere += 1
         else:
-            route = Route.of(settings)
-            namespaces[route] = of_class.spec.relay_namespace or operator_namespace
-            states[route.full_name] = state_of_status(document["status"], settings)
-    ordered = sorted(namespaces, key=lambda route: (route.namespace, route.name))
-    return Served({route: namespaces[route] for route in ordered}, elsewhere, refused, states)
+            served = ServedTopic.of(settings)
+            namespaces[served] = of_class.spec.relay_namespace or operator_namespace
+            states[served.full_name] = state_of_status(document["status"], settings)
+    ordered = sorted(namespaces, key=lambda served: (served.namespace, served.name))
+    return Served({served: namespaces[served] for served in ordered}, elsewhere, refused, states)
 
 
 def is_accepted(document: Mapping[str, Any]) -> bool:
@@ -107,8 +107,8 @@ def _servers(text: str) -> frozenset[str]:
     return frozenset(each.strip().lower() for each in text.split(","))
 
 
-class ClusterRoutes:
-    """The `Routes` of a cluster; thread-safe."""
+class ClusterTopics:
+    """The `ServedTopics` of a cluster; thread-safe."""
 
     def __init__(
         self,
@@ -128,27 +128,27 @@ class ClusterRoutes:
         self._served: Served | None = None
         self._since_ms = 0
 
-    def all(self) -> Sequence[Route]:
-        """See `Routes.all`. Raises `ApiServerUnreachableError`."""
+    def all(self) -> Sequence[ServedTopic]:
+        """See `ServedTopics.all`. Raises `ApiServerUnreachableError`."""
         return [*self._now().namespaces]
 
-    def relay_urls(self, route: Route) -> Sequence[str]:
-        """See `Routes.relay_urls`. Raises `ApiServerUnreachableError`.
+    def relay_urls(self, served: ServedTopic) -> Sequence[str]:
+        """See `ServedTopics.relay_urls`. Raises `ApiServerUnreachableError`.
 
         Pods count only where the class lets relays run: a tenant could give his own the labels of relays.
         """
         places = {known.full_name: namespace for known, namespace in self._now().namespaces.items()}
-        namespace = places.get(route.full_name)
+        namespace = places.get(served.full_name)
         if namespace is None:
             return []
-        labels = {**RELAYS, f"{GROUP}/namespace": route.namespace, f"{GROUP}/name": route.name}
+        labels = {**RELAYS, f"{GROUP}/namespace": served.namespace, f"{GROUP}/name": served.name}
         selector = ",".join(f"{name}={value}" for name, value in labels.items())
         pods = self._api.list(f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": selector})
         return sorted(url for pod in pods if (url := page_url(pod)) is not None)
 
-    def state(self, route: Route) -> State:
-        """See `Routes.state`. Raises `ApiServerUnreachableError`."""
-        return self._now().states.get(route.full_name, UNKNOWN)
+    def state(self, served: ServedTopic) -> State:
+        """See `ServedTopics.state`. Raises `ApiServerUnreachableError`."""
+        return self._now().states.get(served.full_name, UNKNOWN)
 
     def _now(self) -> Served:
         # One at a time: others wait for the same answer.
@@ -161,7 +161,7 @@ class ClusterRoutes:
 
     def _read(self) -> Served:
         topics, classes = (self._api.list(f"/apis/{API_VERSION}/{each}") for each in ("delaytopics", "delayclasses"))
-        found = served(topics, classes, self._bootstrap_servers, self._operator_namespace)
+        found = served_topics(topics, classes, self._bootstrap_servers, self._operator_namespace)
         before = self._served
         if before is None or (before.elsewhere, before.refused) != (found.elsewhere, found.refused):
             self._say(

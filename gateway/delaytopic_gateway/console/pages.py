@@ -30,7 +30,7 @@ from delaytopic_gateway.documents import (
 from delaytopic_gateway.links import link
 from delaytopic_gateway.service.control_records import content_bytes
 from delaytopic_gateway.service.gateway import Gateway, hidden_note
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_process.command_line import printable
 from delaytopic_process.errors import InputError, ProgramError
 
@@ -202,17 +202,17 @@ class Console:
     def home(self) -> Response:
         """Return the page of all DelayTopics."""
         found = []
-        for route in self._gateway.visible():
-            state = self._gateway.state(route)
+        for served in self._gateway.visible():
+            state = self._gateway.state(served)
             try:
-                document = delay_topic_document(route, self._gateway.pending(route, {}, 0), state=state)
+                document = delay_topic_document(served, self._gateway.pending(served, {}, 0), state=state)
             except ProgramError as error:
-                document = delay_topic_document(route, None, str(error), state)
-            found.append((path_of(route), document, state))
+                document = delay_topic_document(served, None, str(error), state)
+            found.append((path_of(served), document, state))
         with_ready = any(document.ready is not None for _, document, _ in found)
         return self.page("home.html", delay_topics=found, with_ready=with_ready)
 
-    def delay_topic(self, route: Route, query: Mapping[str, str]) -> Response:
+    def delay_topic(self, served: ServedTopic, query: Mapping[str, str]) -> Response:
         """Return the page of a DelayTopic, with the records that fit the search."""
         search = {name: query[name] for name in SEARCH if query.get(name)}
         parameters: dict[str, int | str] = {**search}
@@ -221,13 +221,13 @@ class Console:
                 parameters[name] = self.time_ms(name, search[name])
         if query.get("after"):
             parameters["after"] = query["after"]
-        state = self._gateway.state(route)
-        topic = delay_topic_document(route, self._gateway.pending(route, {}, 0), state=state)
-        found = self._gateway.pending(route, parameters, PAGE)
+        state = self._gateway.state(served)
+        topic = delay_topic_document(served, self._gateway.pending(served, {}, 0), state=state)
+        found = self._gateway.pending(served, parameters, PAGE)
         after = place_text(found.next_after)
         return self.page(
             "delay_topic.html",
-            path=path_of(route),
+            path=path_of(served),
             topic=topic,
             state=state,
             curve=due_curve(topic),
@@ -235,51 +235,51 @@ class Console:
             searching=bool(search),
             records=found.records,
             notes=[note for note in found.notes if not note.startswith("there are more than")],
-            next_page=f"{path_of(route)}?{urlencode({**search, 'after': after})}" if after else None,
+            next_page=f"{path_of(served)}?{urlencode({**search, 'after': after})}" if after else None,
             said=_SAID.get(query.get("said", "")),
             keeps_jobs=self._keeps_jobs,
         )
 
-    def record(self, route: Route, query: Mapping[str, str]) -> Response:
+    def record(self, served: ServedTopic, query: Mapping[str, str]) -> Response:
         """Return the page of a record."""
-        record = self._at(route, query)
+        record = self._at(served, query)
         return self.page(
             "record.html",
-            path=path_of(route),
-            topic=delay_topic_document(route, None),
+            path=path_of(served),
+            topic=delay_topic_document(served, None),
             record=record,
             has_id=(record.id, record.id_base64) != (None, None),
             views=[*views_of(_value_of(record))],
-            hidden=None if route.writable else hidden_note(route),
+            hidden=None if served.writable else hidden_note(served),
         )
 
-    def schedule(self, route: Route, form: Mapping[str, str]) -> Response:
+    def schedule(self, served: ServedTopic, form: Mapping[str, str]) -> Response:
         """Write a record, and go back to the DelayTopic."""
         given = {name: form[name] for name in ("deliverAfter", "deliverAt", "id", "key") if form.get(name)}
         record = NewRecord.model_validate({**given, "value": form.get("value", "")}).to_record()
-        self._gateway.schedule(route, record)
-        return _back(route, "scheduled")
+        self._gateway.schedule(served, record)
+        return _back(served, "scheduled")
 
-    def cancel(self, route: Route, form: Mapping[str, str]) -> Response:
+    def cancel(self, served: ServedTopic, form: Mapping[str, str]) -> Response:
         """Cancel a record, and go back to the DelayTopic."""
-        self._gateway.cancel(route, self._at(route, form))
-        return _back(route, "cancelled")
+        self._gateway.cancel(served, self._at(served, form))
+        return _back(served, "cancelled")
 
-    def move(self, route: Route, form: Mapping[str, str]) -> Response:
+    def move(self, served: ServedTopic, form: Mapping[str, str]) -> Response:
         """Move a record, and go back to the DelayTopic."""
         given = {name: form[name] for name in ("deliverAfter", "deliverAt") if form.get(name)}
         if not given and not form.get("now"):
             raise InputError("say when the record is due: after how long, or at which time")
         time = NewTime.model_validate({} if form.get("now") else given)
-        self._gateway.move(route, self._at(route, form), time.due_ms(self._gateway.now_ms()))
-        return _back(route, "moved")
+        self._gateway.move(served, self._at(served, form), time.due_ms(self._gateway.now_ms()))
+        return _back(served, "moved")
 
-    def _at(self, route: Route, given: Mapping[str, str]) -> PendingRecord:
+    def _at(self, served: ServedTopic, given: Mapping[str, str]) -> PendingRecord:
         parts = given.get("place", "").split(":")
         if len(parts) != len(("due", "partition", "offset")) or not all(is_number(part) for part in parts):
             raise InputError("place: it is due time, partition and offset, such as 1795269686270:3:17")
         due_ms, partition, offset = map(int, parts)
-        return self._gateway.record_at(route, due_ms, partition, offset)
+        return self._gateway.record_at(served, due_ms, partition, offset)
 
     def time_ms(self, name: str, text: str) -> int:
         """Return the time that a field of a search names. Raises `InputError`."""
@@ -290,9 +290,9 @@ class Console:
         return time_ms(name, text)
 
 
-def path_of(route: Route) -> str:
+def path_of(served: ServedTopic) -> str:
     """Return the address of a DelayTopic's page, relative to that of the request."""
-    return link(f"delaytopics/{quote(route.namespace, safe='')}/{quote(route.name, safe='')}")
+    return link(f"delaytopics/{quote(served.namespace, safe='')}/{quote(served.name, safe='')}")
 
 
 def _value_of(record: PendingRecord) -> bytes | None:
@@ -300,8 +300,8 @@ def _value_of(record: PendingRecord) -> bytes | None:
     return None if content is None else content_bytes(content.value, content.value_base64)
 
 
-def _back(route: Route, said: str) -> Response:
-    return RedirectResponse(f"{path_of(route)}?said={said}", 303)
+def _back(served: ServedTopic, said: str) -> Response:
+    return RedirectResponse(f"{path_of(served)}?said={said}", 303)
 
 
 def is_number(text: str) -> bool:
@@ -324,19 +324,19 @@ def console_router(console: Console, gateway: Gateway) -> APIRouter:
 
     @router.get("/delaytopics/{namespace}/{name}")
     def delay_topic(namespace: str, name: str, request: Request) -> Response:
-        return console.delay_topic(gateway.route(namespace, name), request.query_params)
+        return console.delay_topic(gateway.served(namespace, name), request.query_params)
 
     @router.get("/delaytopics/{namespace}/{name}/record")
     def record(namespace: str, name: str, request: Request) -> Response:
-        return console.record(gateway.route(namespace, name), request.query_params)
+        return console.record(gateway.served(namespace, name), request.query_params)
 
     @router.post("/delaytopics/{namespace}/{name}/{action}")
     async def act(namespace: str, name: str, action: str, request: Request) -> Response:
         form = await form_of(request)
-        route = await run_in_threadpool(gateway.route, namespace, name, Right.WRITE)
+        served = await run_in_threadpool(gateway.served, namespace, name, Right.WRITE)
         if action not in actions:
             raise InputError(f"there is no {action} here")
-        return await run_in_threadpool(actions[action], route, form)
+        return await run_in_threadpool(actions[action], served, form)
 
     return router
 

@@ -19,13 +19,13 @@ from delaytopic_gateway.dead_letters.service import Letters
 from delaytopic_gateway.kafka.window import parse_cursor
 from delaytopic_gateway.service.control_records import content_bytes
 from delaytopic_gateway.service.gateway import hidden_note
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 
 MOST_HEADERS: Final = 256
 _COUNTS: Final = ("sent", "before", "left")
 
 
-class LetterPages:
+class DeadLetterPages:
     """The pages over the dead letters of a gateway."""
 
     def __init__(self, console: Console, letters: Letters) -> None:
@@ -33,73 +33,73 @@ class LetterPages:
         self._console = console
         self._letters = letters
 
-    def all(self, route: Route, query: Mapping[str, str]) -> Response:
+    def all(self, served: ServedTopic, query: Mapping[str, str]) -> Response:
         """Return the page of the newest dead letters, of one reason if it is named."""
         reason, after = query.get("reason", ""), query.get("after", "")
         before = parse_cursor(after) if after else None
-        found = self._letters.page(route, {reason} if reason else set(), before, PAGE)
+        found = self._letters.page(served, {reason} if reason else set(), before, PAGE)
         chosen = {"reason": reason} if reason else {}
         return self._console.page(
             "dead_letters.html",
-            path=path_of(route),
-            route=route,
+            path=path_of(served),
+            served=served,
             page=found,
             reason=reason,
-            may_send=route.writable and (not reason or is_token(reason)),
+            may_send=served.writable and (not reason or is_token(reason)),
             filters={each: urlencode({"reason": each}) for each in found.reasons},
-            next_page=f"{letters_path(route)}?{urlencode({**chosen, 'after': found.next})}" if found.next else None,
+            next_page=f"{letters_path(served)}?{urlencode({**chosen, 'after': found.next})}" if found.next else None,
             said=said(query),
         )
 
-    def one(self, route: Route, query: Mapping[str, str]) -> Response:
+    def one(self, served: ServedTopic, query: Mapping[str, str]) -> Response:
         """Return the page of a dead letter."""
-        letter = self._letters.at(route, Place.parse(query.get("place", "")))
+        letter = self._letters.at(served, Place.parse(query.get("place", "")))
         content = letter.content
         value = content_bytes(content.value, content.value_base64) if content is not None else None
         return self._console.page(
             "dead_letter.html",
-            path=path_of(route),
-            route=route,
+            path=path_of(served),
+            served=served,
             letter=letter,
-            takes_times=takes_times(route),
+            takes_times=takes_times(served),
             views=[*views_of(value)],
             headers=content.headers[:MOST_HEADERS] if content is not None else [],
             further_headers=max(0, len(content.headers) - MOST_HEADERS) if content is not None else 0,
-            hidden=None if route.writable else hidden_note(route),
+            hidden=None if served.writable else hidden_note(served),
         )
 
-    def preview(self, route: Route, query: Mapping[str, str]) -> Response:
+    def preview(self, served: ServedTopic, query: Mapping[str, str]) -> Response:
         """Return the page that tells what would be sent."""
         reason = query.get("reason", "")
         chosen = {"reasons": [reason]} if reason else {"all": True}
-        result = self._letters.send(route, Resend.model_validate({**chosen, "dryRun": True}))
+        result = self._letters.send(served, Resend.model_validate({**chosen, "dryRun": True}))
         return self._console.page(
             "resend.html",
-            path=path_of(route),
-            route=route,
+            path=path_of(served),
+            served=served,
             result=result,
             reason=reason,
-            takes_times=takes_times(route),
+            takes_times=takes_times(served),
         )
 
-    def send(self, route: Route, form: Mapping[str, str]) -> Response:
+    def send(self, served: ServedTopic, form: Mapping[str, str]) -> Response:
         """Send one or those of a reason, and go back to the list."""
         place, reason = form.get("place", ""), form.get("reason", "")
         times = {name: form[name] for name in ("deliverAfter", "deliverAt") if form.get(name)}
         chosen = {"places": [place]} if place else {"reasons": [reason]} if reason else {"all": True}
-        result = self._letters.send(route, Resend.model_validate({**chosen, **times}))
+        result = self._letters.send(served, Resend.model_validate({**chosen, **times}))
         told = {"reason": reason} if reason else {}
-        return RedirectResponse(f"{letters_path(route)}?{urlencode({**told, **_told(result)})}", 303)
+        return RedirectResponse(f"{letters_path(served)}?{urlencode({**told, **_told(result)})}", 303)
 
 
-def letters_path(route: Route) -> str:
+def letters_path(served: ServedTopic) -> str:
     """Return the address of the page of a DelayTopic's dead letters."""
-    return f"{path_of(route)}/dead-letters"
+    return f"{path_of(served)}/dead-letters"
 
 
-def takes_times(route: Route) -> bool:
+def takes_times(served: ServedTopic) -> bool:
     """Tell whether dead letters can be given another time."""
-    return route.dialect is Dialect.NATIVE and not route.fixed_delay
+    return served.dialect is Dialect.NATIVE and not served.fixed_delay
 
 
 def _told(result: ResendResult) -> dict[str, str]:
@@ -126,27 +126,27 @@ def said(query: Mapping[str, str]) -> str | None:
     return " ".join(sentences)
 
 
-def letters_router(pages: LetterPages, letters: Letters) -> APIRouter:
+def dead_letters_router(pages: DeadLetterPages, letters: Letters) -> APIRouter:
     """Return the routes of the pages."""
     router = APIRouter(prefix="/delaytopics/{namespace}/{name}/dead-letters", include_in_schema=False)
     gateway = letters.gateway
 
     @router.get("")
     def all_letters(namespace: str, name: str, request: Request) -> Response:
-        return pages.all(gateway.route(namespace, name), request.query_params)
+        return pages.all(gateway.served(namespace, name), request.query_params)
 
     @router.get("/letter")
     def one_letter(namespace: str, name: str, request: Request) -> Response:
-        return pages.one(gateway.route(namespace, name), request.query_params)
+        return pages.one(gateway.served(namespace, name), request.query_params)
 
     @router.get("/resend")
     def preview(namespace: str, name: str, request: Request) -> Response:
-        return pages.preview(gateway.route(namespace, name, Right.WRITE), request.query_params)
+        return pages.preview(gateway.served(namespace, name, Right.WRITE), request.query_params)
 
     @router.post("/resend")
     async def send(namespace: str, name: str, request: Request) -> Response:
         form = await form_of(request)
-        route = await run_in_threadpool(gateway.route, namespace, name, Right.WRITE)
-        return await run_in_threadpool(pages.send, route, form)
+        served = await run_in_threadpool(gateway.served, namespace, name, Right.WRITE)
+        return await run_in_threadpool(pages.send, served, form)
 
     return router

@@ -23,7 +23,7 @@ from delaytopic_gateway.service.gateway import hidden_headers
 PlaceParameter = Annotated[str, Path(pattern="^[0-9]{1,9}:[0-9]{1,18}$", examples=["0:17"])]
 
 
-def letters_rest(letters: Letters) -> APIRouter:
+def dead_letters_rest(letters: Letters) -> APIRouter:
     """Return the routes below `dead-letters` of each DelayTopic."""
     router = APIRouter(
         prefix="/v1/delaytopics/{namespace}/{name}/dead-letters", tags=["dead letters"], responses=ERRORS
@@ -35,18 +35,18 @@ def letters_rest(letters: Letters) -> APIRouter:
         namespace: Namespace, name: Name, selection: Annotated[DeadLetterSelection, Query()]
     ) -> DeadLetterPage:
         before = parse_cursor(selection.after) if selection.after is not None else None
-        return letters.page(gateway.route(namespace, name), {*selection.reason}, before, selection.limit)
+        return letters.page(gateway.served(namespace, name), {*selection.reason}, before, selection.limit)
 
     @router.get("/{place}", summary="Read a dead letter, with its content")
     def read_dead_letter(
         namespace: Namespace, name: Name, place: PlaceParameter, response: Response
     ) -> DeadLetterDocument:
-        route = gateway.route(namespace, name)
-        response.headers.update(hidden_headers(route))
-        return letters.at(route, Place.parse(place))
+        served = gateway.served(namespace, name)
+        response.headers.update(hidden_headers(served))
+        return letters.at(served, Place.parse(place))
 
     @router.post("/resend", status_code=202, summary="Send dead letters to the source topic again, each once")
     def send_dead_letters(namespace: Namespace, name: Name, resend: Resend) -> ResendResult:
-        return letters.send(gateway.route(namespace, name, Right.WRITE), resend)
+        return letters.send(gateway.served(namespace, name, Right.WRITE), resend)
 
     return router

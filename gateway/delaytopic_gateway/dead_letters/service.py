@@ -22,7 +22,7 @@ from delaytopic_gateway.dead_letters.documents import (
 from delaytopic_gateway.errors import ConflictError, RecordMissingError
 from delaytopic_gateway.kafka.window import Before, Letter, page_of
 from delaytopic_gateway.service.gateway import Gateway, hidden_note
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 
 NOT_KNOWN: Final = (
     "whether they were sent again is not known: the gateway's Kafka login needs READ on group delaytopic-resend.{}"
@@ -39,7 +39,7 @@ class Letters:
 
     gateway: Gateway
 
-    def page(self, route: Route, reasons: Set[str], before: Before | None, limit: int) -> DeadLetterPage:
+    def page(self, served: ServedTopic, reasons: Set[str], before: Before | None, limit: int) -> DeadLetterPage:
         """Return the newest dead letters, or those below `before`.
 
         Who may not write gets them without what they hold, and a note. Details count as that: they quote headers.
@@ -47,38 +47,38 @@ class Letters:
 
         def keep(record: StoredRecord, progress: Progress | None) -> Letter | None:
             letter = Letter.of(record, progress)
-            return letter if letter is not None and letter.said.topic == route.source else None
+            return letter if letter is not None and letter.said.topic == served.source else None
 
-        window = self.gateway.cluster.letters.window(route.dead_letter, before, keep)
-        notes = [] if route.writable else [hidden_note(route)]
+        window = self.gateway.cluster.letters.window(served.dead_letter, before, keep)
+        notes = [] if served.writable else [hidden_note(served)]
         if not window.is_whole:
             notes.append(
-                f"{window.looked_at:,} offsets of {route.dead_letter} were looked at; older ones are not counted"
+                f"{window.looked_at:,} offsets of {served.dead_letter} were looked at; older ones are not counted"
             )
         if any(letter.sent_again is None for letter in window.letters):
-            notes.append(NOT_KNOWN.format(route.dead_letter))
-        return letter_page(page_of(window, reasons, limit), notes, with_contents=route.writable)
+            notes.append(NOT_KNOWN.format(served.dead_letter))
+        return letter_page(page_of(window, reasons, limit), notes, with_contents=served.writable)
 
-    def at(self, route: Route, place: Place) -> DeadLetterDocument:
+    def at(self, served: ServedTopic, place: Place) -> DeadLetterDocument:
         """Return a dead letter with its content. Raises `RecordMissingError`, also for one of another DelayTopic."""
-        found = self.gateway.cluster.letters.at(route.dead_letter, place)
+        found = self.gateway.cluster.letters.at(served.dead_letter, place)
         letter = Letter.of(*found) if found is not None else None
-        if found is None or letter is None or letter.said.topic != route.source:
-            raise RecordMissingError(f"there is no dead letter of {route.full_name} at {place}")
-        document = letter_document(letter, with_contents=route.writable)
-        if not route.writable:
+        if found is None or letter is None or letter.said.topic != served.source:
+            raise RecordMissingError(f"there is no dead letter of {served.full_name} at {place}")
+        document = letter_document(letter, with_contents=served.writable)
+        if not served.writable:
             return document
         record, _ = found
         whole = {"content": content_document(record), "cannot_be_sent": missing_part(record)}
         return document.model_copy(update=whole)
 
-    def send(self, route: Route, resend: Resend) -> ResendResult:
+    def send(self, served: ServedTopic, resend: Resend) -> ResendResult:
         """Send dead letters to the source topic again, each once."""
-        demand(route.writable, route.namespace)
+        demand(served.writable, served.namespace)
         places, timing = resend.chosen_places(), resend.timing()
-        if timing is not None and (route.dialect is not Dialect.NATIVE or route.fixed_delay):
-            raise ConflictError(f"records of {route.full_name} take no other time: their own dialect or delay has it")
-        choice = Choice(frozenset(resend.reasons), timing=timing, source=route.source)
+        if timing is not None and (served.dialect is not Dialect.NATIVE or served.fixed_delay):
+            raise ConflictError(f"records of {served.full_name} take no other time: their own dialect or delay has it")
+        choice = Choice(frozenset(resend.reasons), timing=timing, source=served.source)
         topics = self.gateway.cluster.letters
-        outcome = topics.send(route.dead_letter, route.source, choice, places, dry_run=resend.dry_run)
+        outcome = topics.send(served.dead_letter, served.source, choice, places, dry_run=resend.dry_run)
         return resend_result(outcome, dry_run=resend.dry_run)

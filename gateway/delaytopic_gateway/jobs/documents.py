@@ -13,7 +13,7 @@ from delaytopic_gateway.client.time_text import duration
 from delaytopic_gateway.documents import Span, Time, time_ms
 from delaytopic_gateway.jobs.job import Action, Job, Selector, State
 from delaytopic_gateway.jobs.service import Order
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_process.errors import InputError
 
 JobId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$", examples=["campaign-17"])]
@@ -129,9 +129,9 @@ class JobCount(Model):
     """True if there was time to count all; if not, there are more."""
 
 
-def job_document(job: Job, route: Route) -> JobDocument:
+def job_document(job: Job, served: ServedTopic) -> JobDocument:
     """Return what a caller may see of a job."""
-    hides = not route.writable and job.selector.key_prefix is not None
+    hides = not served.writable and job.selector.key_prefix is not None
     selector = job.selector.model_copy(update={"key_prefix": None}) if hides else job.selector
     nearest = job.left[0].due_ms if job.left else -1
     return JobDocument(

@@ -17,7 +17,7 @@ from delaytopic_api.documents.model import Model
 from delaytopic_api.relay import PendingRecord
 from delaytopic_gateway.client.sending import OutgoingRecord
 from delaytopic_gateway.service.control_records import cancelling, demand_cancels, demand_moves, id_of, moving
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 
 GUARD_MS: Final = 30_000
 """Records that are due sooner are neither moved nor released: relays could deliver them before they read of it."""
@@ -181,9 +181,9 @@ class Job(_Stored):
         """Return how far it is in a partition."""
         return next(part for part in self.parts if part.partition == partition)
 
-    def belongs_to(self, route: Route) -> bool:
+    def belongs_to(self, served: ServedTopic) -> bool:
         """Tell whether it is of this DelayTopic."""
-        return (self.namespace, self.name) == (route.namespace, route.name)
+        return (self.namespace, self.name) == (served.namespace, served.name)
 
     def selects_as(self, other: Job) -> bool:
         """Tell whether another one asks for the same."""
@@ -253,12 +253,12 @@ def forgotten(jobs: Sequence[Job], latest: Job) -> list[str]:
     return [job.key for job, parts in zip(ended, islice(sums, 1, None), strict=True) if parts > MOST_KEPT_PARTS]
 
 
-def demand_possible(route: Route, action: Action) -> None:
+def demand_possible(served: ServedTopic, action: Action) -> None:
     """Raise `ConflictError` where a DelayTopic does not allow an action."""
     if action is Action.CANCEL:
-        demand_cancels(route)
+        demand_cancels(served)
     else:
-        demand_moves(route)
+        demand_moves(served)
 
 
 def portions(
@@ -273,7 +273,7 @@ def portions(
 
 def batch_of(
     job: Job,
-    route: Route,
+    served: ServedTopic,
     partition: int,
     records: Sequence[PendingRecord],
     end: Place | None,
@@ -291,13 +291,13 @@ def batch_of(
         if record.offset >= part.before_offset:
             continue
         matched += 1
-        reason = _refusal(job, route, record, now_ms)
+        reason = _refusal(job, served, record, now_ms)
         if reason is None and record.offset in too_large:
             reason = Reason.TOO_LARGE
         if reason is not None:
             skipped[reason] = skipped.get(reason, 0) + 1
             continue
-        commands.append(_command(job, route, record, now_ms))
+        commands.append(_command(job, served, record, now_ms))
         offsets.append(record.offset)
     changes = {
         "matched": matched,
@@ -311,7 +311,7 @@ def batch_of(
     return Batch(partition, commands, offsets, job.model_copy(update=changes))
 
 
-def _refusal(job: Job, route: Route, record: PendingRecord, now_ms: int) -> Reason | None:
+def _refusal(job: Job, served: ServedTopic, record: PendingRecord, now_ms: int) -> Reason | None:
     if id_of(record) is None:
         return Reason.NO_ID
     if job.action is Action.CANCEL:
@@ -321,13 +321,13 @@ def _refusal(job: Job, route: Route, record: PendingRecord, now_ms: int) -> Reas
     due_ms = _new_due_ms(job, record, now_ms)
     if record.expires_ms is not None and due_ms > record.expires_ms:
         return Reason.EXPIRES
-    return Reason.TOO_FAR if due_ms - now_ms > route.max_delay_ms else None
+    return Reason.TOO_FAR if due_ms - now_ms > served.max_delay_ms else None
 
 
-def _command(job: Job, route: Route, record: PendingRecord, now_ms: int) -> OutgoingRecord:
+def _command(job: Job, served: ServedTopic, record: PendingRecord, now_ms: int) -> OutgoingRecord:
     if job.action is Action.CANCEL:
-        return cancelling(route, record)
-    return moving(route, record, _new_due_ms(job, record, now_ms), now_ms)
+        return cancelling(served, record)
+    return moving(served, record, _new_due_ms(job, record, now_ms), now_ms)
 
 
 def _new_due_ms(job: Job, record: PendingRecord, now_ms: int) -> int:

@@ -19,7 +19,7 @@ from delaytopic_gateway.jobs.job import GUARD_MS, Action, State
 from delaytopic_gateway.jobs.rest import demand_jobs
 from delaytopic_gateway.jobs.service import Jobs
 from delaytopic_gateway.service.gateway import Gateway
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 
 REFRESH_S: Final = 2
 _TIMES: Final = ("deliverAt", "deliverAfter", "moveBy")
@@ -34,14 +34,14 @@ class JobPages:
         self._console = console
         self._jobs = jobs
 
-    def list_jobs(self, route: Route) -> Response:
+    def list_jobs(self, served: ServedTopic) -> Response:
         """Return the page of all jobs of a DelayTopic."""
-        found = [(job, self._what(job)) for job in self._documents(route)]
-        return self._console.page("jobs.html", jobs=found, **self._common(route))
+        found = [(job, self._what(job)) for job in self._documents(served)]
+        return self._console.page("jobs.html", jobs=found, **self._common(served))
 
-    def job(self, route: Route, job_id: str) -> Response:
+    def job(self, served: ServedTopic, job_id: str) -> Response:
         """Return the page of a job, which shows its progress."""
-        job = job_document(demand_jobs(self._jobs).job(route, job_id), route)
+        job = job_document(demand_jobs(self._jobs).job(served, job_id), served)
         return self._console.page(
             "jobs_one.html",
             job=job,
@@ -51,10 +51,10 @@ class JobPages:
             skipped=[(SKIPPED_WORDS[reason], count) for reason, count in job.skipped.items()],
             runs=job.state is State.RUNNING,
             refresh_s=REFRESH_S,
-            **self._common(route),
+            **self._common(served),
         )
 
-    def confirm(self, route: Route, query: Mapping[str, str]) -> Response:
+    def confirm(self, served: ServedTopic, query: Mapping[str, str]) -> Response:
         """Return the page that asks whether a job is meant so, with the number of records that match now."""
         given = {name: query[name] for name in ("action", *_TIMES) if query.get(name)}
         if given.get("action") != Action.MOVE:
@@ -65,7 +65,7 @@ class JobPages:
                 selector[name] = self._console.time_ms(name, selector[name])
         new = NewJob.model_validate({**given, "selector": selector, "id": uuid.uuid4().hex[:12]})
         order = new.to_order()
-        count = demand_jobs(self._jobs).count(route, order)
+        count = demand_jobs(self._jobs).count(served, order)
         return self._console.page(
             "jobs_confirm.html",
             fields={**given, **selector, "id": new.id},
@@ -74,29 +74,29 @@ class JobPages:
             count=count,
             guard_s=GUARD_MS // 1_000,
             selector=_selector(selector),
-            **self._common(route),
+            **self._common(served),
         )
 
-    def create(self, route: Route, form: Mapping[str, str]) -> Response:
+    def create(self, served: ServedTopic, form: Mapping[str, str]) -> Response:
         """Begin a job, and go to its page."""
         given = {name: form[name] for name in ("id", "action", *_TIMES) if form.get(name)}
         selector: dict[str, Any] = {name: form[name] for name in SEARCH if form.get(name)}
         order = NewJob.model_validate({**given, "selector": selector}).to_order()
-        return _to_job(route, demand_jobs(self._jobs).create(route, order).id)
+        return _to_job(served, demand_jobs(self._jobs).create(served, order).id)
 
-    def stop(self, route: Route, form: Mapping[str, str]) -> Response:
+    def stop(self, served: ServedTopic, form: Mapping[str, str]) -> Response:
         """Stop a job, and go to its page."""
-        return _to_job(route, demand_jobs(self._jobs).stop(route, form.get("id", "")).id)
+        return _to_job(served, demand_jobs(self._jobs).stop(served, form.get("id", "")).id)
 
-    def _documents(self, route: Route) -> list[JobDocument]:
-        return [job_document(job, route) for job in demand_jobs(self._jobs).all(route)]
+    def _documents(self, served: ServedTopic) -> list[JobDocument]:
+        return [job_document(job, served) for job in demand_jobs(self._jobs).all(served)]
 
     def _what(self, job: JobDocument) -> str:
         return action_text(job.action, job.deliver_at, None, job.move_by_ms, self._console.clock)
 
     @staticmethod
-    def _common(route: Route) -> dict[str, Any]:
-        return {"path": path_of(route), "topic": delay_topic_document(route, None), "writable": route.writable}
+    def _common(served: ServedTopic) -> dict[str, Any]:
+        return {"path": path_of(served), "topic": delay_topic_document(served, None), "writable": served.writable}
 
 
 def _selector(given: Mapping[str, Any]) -> list[tuple[str, Any, bool]]:
@@ -111,8 +111,8 @@ def _selector(given: Mapping[str, Any]) -> list[tuple[str, Any, bool]]:
     return [(names[name], value, name.startswith("due")) for name, value in given.items()]
 
 
-def _to_job(route: Route, job_id: str) -> Response:
-    return RedirectResponse(f"{path_of(route)}/job?id={job_id}", 303)
+def _to_job(served: ServedTopic, job_id: str) -> Response:
+    return RedirectResponse(f"{path_of(served)}/job?id={job_id}", 303)
 
 
 def job_pages_router(pages: JobPages, gateway: Gateway) -> APIRouter:
@@ -122,20 +122,20 @@ def job_pages_router(pages: JobPages, gateway: Gateway) -> APIRouter:
 
     @router.get("/jobs")
     def list_jobs(namespace: str, name: str) -> Response:
-        return pages.list_jobs(gateway.route(namespace, name))
+        return pages.list_jobs(gateway.served(namespace, name))
 
     @router.get("/jobs/new")
     def confirm(namespace: str, name: str, request: Request) -> Response:
-        return pages.confirm(gateway.route(namespace, name, Right.WRITE), request.query_params)
+        return pages.confirm(gateway.served(namespace, name, Right.WRITE), request.query_params)
 
     @router.get("/job")
     def job(namespace: str, name: str, request: Request) -> Response:
-        return pages.job(gateway.route(namespace, name), request.query_params.get("id", ""))
+        return pages.job(gateway.served(namespace, name), request.query_params.get("id", ""))
 
     async def act(namespace: str, name: str, request: Request) -> Response:
         form = await form_of(request)
-        route = await run_in_threadpool(gateway.route, namespace, name, Right.WRITE)
-        return await run_in_threadpool(actions[request.url.path.rpartition("/")[2]], route, form)
+        served = await run_in_threadpool(gateway.served, namespace, name, Right.WRITE)
+        return await run_in_threadpool(actions[request.url.path.rpartition("/")[2]], served, form)
 
     for last in actions:
         router.add_api_route(f"/{last}", act, methods=["POST"])

@@ -10,7 +10,7 @@ from delaytopic_api.relay import PendingList, PendingRecord, PendingShard
 from delaytopic_gateway.client.pending import LAST_OFFSET
 from delaytopic_gateway.errors import RelayUnreachableError
 from delaytopic_gateway.jobs.job import BEFORE_ALL, Job, Part, Place
-from delaytopic_gateway.service.served_topics import Ask, Route, Routes
+from delaytopic_gateway.service.served_topics import Ask, ServedTopic, ServedTopics
 
 PAGE: Final = 5_000
 """Records in a page, at the most."""
@@ -31,29 +31,29 @@ class PartPage(NamedTuple):
 class Relays:
     """Asks the relays of DelayTopics. All methods raise `ProgramError`s."""
 
-    def __init__(self, routes: Routes, ask: Ask) -> None:
-        """`routes` knows where the relays are."""
-        self._routes = routes
+    def __init__(self, topics: ServedTopics, ask: Ask) -> None:
+        """`topics` knows where the relays are."""
+        self._topics = topics
         self._ask = ask
         self._urls: dict[str, tuple[float, Sequence[str]]] = {}
 
-    def ingested(self, route: Route) -> dict[int, int]:
+    def ingested(self, served: ServedTopic) -> dict[int, int]:
         """Return the source offset of each partition below which relays have read everything.
 
         A partition of which no relay can tell is left out.
         """
         # Nothing is due before, so that relays read nothing for it.
-        found = self._asked(route, {"dueBefore": 0, "limit": 0})
+        found = self._asked(served, {"dueBefore": 0, "limit": 0})
         return {partition: ingested for partition, (ingested, _) in found.items()}
 
-    def page(self, route: Route, job: Job, part: Part, place: Place, need: int, *, contents: bool) -> PartPage:
+    def page(self, served: ServedTopic, job: Job, part: Part, place: Place, need: int, *, contents: bool) -> PartPage:
         """Return what comes behind a place of a partition.
 
         Raises `RelayUnreachableError` where no relay has read the source up to the offset `need`, or can list further.
         """
         parameters = job.parameters(part.partition, place) | ({"contents": "true"} if contents else {})
         asked = {**parameters, "limit": PAGE, "maxBytes": PAGE_BYTES}
-        ingested, page = self._asked(route, asked).get(part.partition, (-1, None))
+        ingested, page = self._asked(served, asked).get(part.partition, (-1, None))
         if page is None or ingested < need:
             raise RelayUnreachableError(f"no relay lists all of partition {part.partition} now")
         end = _end_of(page)
@@ -61,17 +61,17 @@ class Relays:
             raise RelayUnreachableError(f"partition {part.partition}: {page.message}")
         return PartPage(page.records, end)
 
-    def _asked(self, route: Route, parameters: Mapping[str, int | str]) -> dict[int, tuple[int, PendingList]]:
+    def _asked(self, served: ServedTopic, parameters: Mapping[str, int | str]) -> dict[int, tuple[int, PendingList]]:
         """Return for each partition how far it is read, and the list of who has read it furthest.
 
         Who lost a partition without knowing it lists it, too, as it was.
         """
-        urls = self._relay_urls(route)
+        urls = self._relay_urls(served)
         found: dict[int, tuple[int, PendingList]] = {}
         answers = self._ask(urls, parameters)
         for answer in answers:
             page = answer.document
-            if page is None or (page.delay_topic, page.source) != (route.full_name, route.source):
+            if page is None or (page.delay_topic, page.source) != (served.full_name, served.source):
                 continue
             for shard in _whole(page):
                 if shard.ingested is None:
@@ -80,15 +80,15 @@ class Relays:
                     found[shard.partition] = shard.ingested, page
         if not found:
             problems = "; ".join(f"{answer.url} {answer.problem}" for answer in answers if answer.problem)
-            raise RelayUnreachableError(problems or f"no relay of {route.full_name} runs")
+            raise RelayUnreachableError(problems or f"no relay of {served.full_name} runs")
         return found
 
-    def _relay_urls(self, route: Route) -> Sequence[str]:
+    def _relay_urls(self, served: ServedTopic) -> Sequence[str]:
         """Return where the relays are: asked several times a second, an API server need not be."""
-        since_s, urls = self._urls.get(route.full_name, (0.0, ()))
+        since_s, urls = self._urls.get(served.full_name, (0.0, ()))
         if not urls or time.monotonic() - since_s > REMEMBERED_S:
-            urls = self._routes.relay_urls(route)
-            self._urls[route.full_name] = time.monotonic(), urls
+            urls = self._topics.relay_urls(served)
+            self._urls[served.full_name] = time.monotonic(), urls
         return urls
 
 

@@ -25,31 +25,31 @@ def jobs_rest(gateway: Gateway, jobs: Jobs | None) -> APIRouter:
 
     @router.post("", summary="Cancel, move or release all pending records that match", status_code=202)
     def create(namespace: Namespace, name: Name, new: NewJob, response: Response) -> JobDocument | JobCount:
-        route = gateway.route(namespace, name, Right.WRITE)
+        served = gateway.served(namespace, name, Right.WRITE)
         order = new.to_order()
         if new.dry_run:
             response.status_code = 200
-            found = demand_jobs(jobs).count(route, order)
+            found = demand_jobs(jobs).count(served, order)
             return JobCount(matched=found.matched, complete=found.complete)
-        job = demand_jobs(jobs).create(route, order)
+        job = demand_jobs(jobs).create(served, order)
         place = f"v1/delaytopics/{quote(namespace, safe='')}/{quote(name, safe='')}/jobs/{job.id}"
         response.headers["Location"] = link(place)
-        return job_document(job, route)
+        return job_document(job, served)
 
     @router.get("", summary="List jobs, the last one first")
     def list_jobs(namespace: Namespace, name: Name) -> list[JobDocument]:
-        route = gateway.route(namespace, name)
-        return [job_document(job, route) for job in demand_jobs(jobs).all(route)]
+        served = gateway.served(namespace, name)
+        return [job_document(job, served) for job in demand_jobs(jobs).all(served)]
 
     @router.get("/{id}", summary="Read a job, with how much of it is done")
     def read(namespace: Namespace, name: Name, id: JobIdInPath) -> JobDocument:
-        route = gateway.route(namespace, name)
-        return job_document(demand_jobs(jobs).job(route, id), route)
+        served = gateway.served(namespace, name)
+        return job_document(demand_jobs(jobs).job(served, id), served)
 
     @router.delete("/{id}", summary="Stop a job; what it has written stays", status_code=202)
     def stop(namespace: Namespace, name: Name, id: JobIdInPath) -> JobDocument:
-        route = gateway.route(namespace, name, Right.WRITE)
-        return job_document(demand_jobs(jobs).stop(route, id), route)
+        served = gateway.served(namespace, name, Right.WRITE)
+        return job_document(demand_jobs(jobs).stop(served, id), served)
 
     return router
 

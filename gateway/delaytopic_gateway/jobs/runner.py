@@ -26,7 +26,7 @@ from delaytopic_gateway.jobs.job import (
     portions,
 )
 from delaytopic_gateway.jobs.relays import PartPage, Relays
-from delaytopic_gateway.service.served_topics import Route, Routes
+from delaytopic_gateway.service.served_topics import ServedTopic, ServedTopics
 from delaytopic_process.errors import ProgramError
 
 FRESH_MS: Final = 10_000
@@ -78,7 +78,7 @@ class Runner:
     def __init__(
         self,
         job: Job,
-        routes: Routes,
+        topics: ServedTopics,
         relays: Relays,
         ends: Callable[[str], Mapping[int, int]],
         now_ms: Callable[[], int],
@@ -93,7 +93,7 @@ class Runner:
         self.job = job
         self.waits = 0
         """So often it had to wait since it got on."""
-        self._routes = routes
+        self._topics = topics
         self._relays = relays
         self._ends = ends
         self._now_ms = now_ms
@@ -122,21 +122,21 @@ class Runner:
         return self.job
 
     def _turn(self) -> None:
-        route = self._route()
-        demand_possible(route, self.job.action)
-        if self.job.source != route.source:
-            raise ConflictError(f"the source of {route.full_name} is {route.source} now; the job began with another")
+        served = self._served()
+        demand_possible(served, self.job.action)
+        if self.job.source != served.source:
+            raise ConflictError(f"the source of {served.full_name} is {served.source} now; the job began with another")
         if self.job.expected is None:
-            self._count(route)
+            self._count(served)
         elif self.job.left:
-            self._write(route)
+            self._write(served)
         else:
             self._commit(self.job.ended(State.DONE, self._now_ms()))
         self._pause(0)
 
-    def _route(self) -> Route:
+    def _served(self) -> ServedTopic:
         now_ms = self._now_ms()
-        found = next((route for route in self._routes.all() if self.job.belongs_to(route)), None)
+        found = next((served for served in self._topics.all() if self.job.belongs_to(served)), None)
         if found is not None:
             self._missing_since_ms = None
             return found
@@ -155,8 +155,8 @@ class Runner:
 
     # -- counting
 
-    def _count(self, route: Route) -> None:
-        self._counting.step(route)
+    def _count(self, served: ServedTopic) -> None:
+        self._counting.step(served)
         now_ms = self._now_ms()
         if self._counting.done:
             self._commit(self.job.counted(self._counting.records, now_ms))
@@ -165,15 +165,15 @@ class Runner:
 
     # -- writing
 
-    def _write(self, route: Route) -> None:
+    def _write(self, served: ServedTopic) -> None:
         """Write a page of each partition whose end relays have just read."""
         began_ms, before = self._now_ms(), self.job
-        read = self._read_to_the_end(route, began_ms)
+        read = self._read_to_the_end(served, began_ms)
         for part in self.job.left:
             if part.partition in read and self._is_fresh(began_ms):
                 contents = self.job.action is not Action.CANCEL
-                page = self._relays.page(route, self.job, part, part.place, read[part.partition], contents=contents)
-                self._write_page(route, part.partition, page, began_ms)
+                page = self._relays.page(served, self.job, part, part.place, read[part.partition], contents=contents)
+                self._write_page(served, part.partition, page, began_ms)
         if self.job is before:
             raise RelayUnreachableError("relays answer too slowly for records to be moved in time")
 
@@ -181,16 +181,16 @@ class Runner:
         # A cancel that comes too late does nothing.
         return self.job.action is Action.CANCEL or self._now_ms() - began_ms < FRESH_MS
 
-    def _read_to_the_end(self, route: Route, began_ms: int) -> dict[int, int]:
+    def _read_to_the_end(self, served: ServedTopic, began_ms: int) -> dict[int, int]:
         """Return the ends, as of now, of those partitions that relays have read so far.
 
         Whatever was written up to now is then known to them. So a move that follows within `FRESH_MS` has only few
         records before it, and a list takes account of all commands that this job has written.
         """
-        ends = self._ends(route.source)
+        ends = self._ends(served.source)
         wanted = {part.partition: ends.get(part.partition, 0) for part in self.job.left}
         while True:
-            ingested = self._relays.ingested(route)
+            ingested = self._relays.ingested(served)
             read = {partition: end for partition, end in wanted.items() if ingested.get(partition, -1) >= end}
             if len(read) == len(wanted) or self._now_ms() - began_ms >= FRESH_MS // 2:
                 break
@@ -200,22 +200,22 @@ class Runner:
             raise RelayUnreachableError(f"relays have records of partitions {behind} still to read")
         return read
 
-    def _write_page(self, route: Route, partition: int, page: PartPage, began_ms: int) -> None:
+    def _write_page(self, served: ServedTopic, partition: int, page: PartPage, began_ms: int) -> None:
         for records, end in portions(page.records, page.end):
             if not self._is_fresh(began_ms):
                 return
             too_large: set[int] = set()
             while True:
-                batch = batch_of(self.job, route, partition, records, end, self._now_ms(), too_large)
+                batch = batch_of(self.job, served, partition, records, end, self._now_ms(), too_large)
                 try:
-                    self._commit_batch(route, batch)
+                    self._commit_batch(served, batch)
                     break
                 except CommandTooLarge as error:
                     too_large.add(batch.offsets[error.number])
             self._pause(0)
 
-    def _commit_batch(self, route: Route, batch: Batch) -> None:
-        self._commit(batch.job, route.source, batch.partition, batch.commands)
+    def _commit_batch(self, served: ServedTopic, batch: Batch) -> None:
+        self._commit(batch.job, served.source, batch.partition, batch.commands)
 
     def _commit(self, job: Job, topic: str = "", partition: int = 0, commands: Sequence[OutgoingRecord] = ()) -> None:
         self._writer.commit(job, topic, partition, commands)
@@ -238,9 +238,9 @@ class Counting:
         """True if all are counted."""
         return not self._left
 
-    def step(self, route: Route) -> None:
+    def step(self, served: ServedTopic) -> None:
         """Count a page. Raises `RelayUnreachableError`."""
         part, place = self._left[0]
-        page = self._relays.page(route, self._job, part, place, part.before_offset, contents=False)
+        page = self._relays.page(served, self._job, part, place, part.before_offset, contents=False)
         self.records += sum(record.offset < part.before_offset for record in page.records)
         self._left[:1] = [] if page.end is None else [(part, page.end)]

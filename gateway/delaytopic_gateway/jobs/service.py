@@ -16,7 +16,7 @@ from delaytopic_gateway.jobs.relays import Relays
 from delaytopic_gateway.jobs.runner import Counting, Fenced, InDoubt, JobWriter, Runner
 from delaytopic_gateway.jobs.turns import Turns
 from delaytopic_gateway.service.gateway import Gateway
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_process.errors import ProgramError
 
 SILENT_S: Final = 30.0
@@ -121,7 +121,7 @@ class Jobs:
         self._log = log
         self._ends = ends
         self._say = say
-        self._relays = Relays(gateway.routes, gateway.ask)
+        self._relays = Relays(gateway.topics, gateway.ask)
         self._closed = threading.Event()
         self._has_read = False
         self._turns = Turns()
@@ -148,64 +148,64 @@ class Jobs:
 
     # -- for who asks
 
-    def all(self, route: Route) -> list[Job]:
+    def all(self, served: ServedTopic) -> list[Job]:
         """Return the jobs of a DelayTopic, the last one first."""
         self._read_once()
         found = (seen.job for seen in self._log.jobs())
-        return sorted((job for job in found if job.belongs_to(route)), key=lambda job: (-job.created_ms, job.id))
+        return sorted((job for job in found if job.belongs_to(served)), key=lambda job: (-job.created_ms, job.id))
 
-    def job(self, route: Route, job_id: str) -> Job:
+    def job(self, served: ServedTopic, job_id: str) -> Job:
         """Return one of them. Raises `RecordMissingError`."""
         self._read_once()
-        key = job_key(route.namespace, route.name, job_id)
+        key = job_key(served.namespace, served.name, job_id)
         found = self._find(key)
         if found is None:
             # Another gateway may have written it just now.
             self._log.catch_up()
             found = self._find(key)
         if found is None:
-            raise RecordMissingError(f"{route.full_name} has no job {job_id}; ended ones are forgotten after 30 days")
+            raise RecordMissingError(f"{served.full_name} has no job {job_id}; ended ones are forgotten after 30 days")
         return found
 
-    def count(self, route: Route, order: Order) -> Count:
+    def count(self, served: ServedTopic, order: Order) -> Count:
         """Return how many records match now."""
-        demand(route.writable, route.namespace)
-        job = self._new(route, order)
+        demand(served.writable, served.namespace)
+        job = self._new(served, order)
         counting, give_up_s = Counting(self._relays, job), time.monotonic() + COUNT_S
         while not counting.done and time.monotonic() < give_up_s:
             try:
-                counting.step(route)
+                counting.step(served)
             except RelayUnreachableError:
                 if time.monotonic() + LOOK_S >= give_up_s:
                     raise
                 self._closed.wait(LOOK_S / 5)
         return Count(counting.records, counting.done)
 
-    def create(self, route: Route, order: Order) -> Job:
+    def create(self, served: ServedTopic, order: Order) -> Job:
         """Write a job down and begin with it; one of the same name that asks for the same is that job.
 
         Raises `ConflictError` for one that asks for something else, and while another job of the DelayTopic runs.
         """
-        demand(route.writable, route.namespace)
-        job = self._new(route, order)
+        demand(served.writable, served.namespace)
+        job = self._new(served, order)
         self._log.prepare()
         self._log.catch_up()
         known = self._same(job)
         if known is not None:
             return known
         try:
-            return self._create(route, job)
+            return self._create(served, job)
         except InDoubt as error:
             raise KafkaUnreachableError(f"{error}; ask again with the same id: {job.id}") from error
 
-    def _create(self, route: Route, job: Job) -> Job:
+    def _create(self, served: ServedTopic, job: Job) -> Job:
         with closing(self._log.open(job.key)) as writer:
             try:
                 # Whoever wrote one of this name at the same time is fenced by now, or has fenced this one.
                 self._log.catch_up()
                 known = self._same(job)
                 if known is None:
-                    self._one_at_a_time(route)
+                    self._one_at_a_time(served)
                     writer.commit(job)
             except Fenced:
                 self._log.catch_up()
@@ -218,16 +218,16 @@ class Jobs:
         self._begin(job)
         return job
 
-    def stop(self, route: Route, job_id: str) -> Job:
+    def stop(self, served: ServedTopic, job_id: str) -> Job:
         """End a job wherever it is under way; what was written stays. Raises `ConflictError` for one that is over."""
-        demand(route.writable, route.namespace)
+        demand(served.writable, served.namespace)
         self._log.catch_up()
-        key = self.job(route, job_id).key
+        key = self.job(served, job_id).key
         while True:
-            self._refuse_over(self.job(route, job_id))
+            self._refuse_over(self.job(served, job_id))
             with closing(self._log.open(key)) as writer:
                 self._log.catch_up()
-                job = self.job(route, job_id)
+                job = self.job(served, job_id)
                 self._refuse_over(job)
                 who = _caller()
                 ended = job.ended(State.CANCELLED, self._gateway.now_ms(), f"stopped by {who}" if who else "stopped")
@@ -243,19 +243,19 @@ class Jobs:
         if job.is_over:
             raise ConflictError(f"the job {job.id} is {job.state} already")
 
-    def _new(self, route: Route, order: Order) -> Job:
-        demand_possible(route, order.action)
+    def _new(self, served: ServedTopic, order: Order) -> Job:
+        demand_possible(served, order.action)
         now_ms = self._gateway.now_ms()
         wanted = order.selector.partition
-        ends = self._ends(route.source)
+        ends = self._ends(served.source)
         if wanted is not None and wanted not in ends:
-            raise ConflictError(f"{route.source} has {len(ends)} partitions, from 0 on; {wanted} is none of them")
+            raise ConflictError(f"{served.source} has {len(ends)} partitions, from 0 on; {wanted} is none of them")
         parts = [Part(partition=each, before_offset=end) for each, end in ends.items() if wanted in (None, each)]
         return Job(
             id=order.id,
-            namespace=route.namespace,
-            name=route.name,
-            source=route.source,
+            namespace=served.namespace,
+            name=served.name,
+            source=served.source,
             action=order.action,
             due_ms=order.due_ms if order.after_ms is None else now_ms + order.after_ms,
             after_ms=order.after_ms,
@@ -283,10 +283,10 @@ class Jobs:
             raise ConflictError(f"there is a job {job.id} that asks for something else; choose another id")
         return known
 
-    def _one_at_a_time(self, route: Route) -> None:
-        running = next((job for job in self.all(route) if not job.is_over), None)
+    def _one_at_a_time(self, served: ServedTopic) -> None:
+        running = next((job for job in self.all(served) if not job.is_over), None)
         if running is not None:
-            raise ConflictError(f"the job {running.id} of {route.full_name} is running; wait for it, or stop it")
+            raise ConflictError(f"the job {running.id} of {served.full_name} is running; wait for it, or stop it")
 
     # -- carrying out
 
@@ -309,9 +309,9 @@ class Jobs:
         """Begin with those of them that this gateway serves."""
         if not left:
             return
-        served = {(route.namespace, route.name, route.source) for route in self._gateway.routes.all()}
+        there = {(served.namespace, served.name, served.source) for served in self._gateway.topics.all()}
         for job in left:
-            if (job.namespace, job.name, job.source) in served:
+            if (job.namespace, job.name, job.source) in there:
                 self._begin(job)
 
     def _begin(self, job: Job) -> None:
@@ -398,7 +398,7 @@ class Jobs:
             self._pause(0)
             raise _PutOff(min(2.0 ** (runner.waits - 1), LONGEST_WAIT_S))
 
-        runner = Runner(job, gateway.routes, self._relays, self._ends, gateway.now_ms, pause, put_off)
+        runner = Runner(job, gateway.topics, self._relays, self._ends, gateway.now_ms, pause, put_off)
         return runner
 
     def _pause(self, seconds: float) -> None:

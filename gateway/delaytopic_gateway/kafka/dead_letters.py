@@ -44,7 +44,7 @@ Keep = Callable[[StoredRecord, Progress | None], Letter | None]
 """Takes what is needed of a record; None leaves it out."""
 
 
-class LetterTopics(Protocol):
+class DeadLetterTopics(Protocol):
     """The dead-letter topics of a Kafka."""
 
     def window(self, topic: str, before: Before | None, keep: Keep) -> Window:
@@ -62,8 +62,8 @@ class LetterTopics(Protocol):
         ...
 
 
-class KafkaLetterTopics:
-    """The `LetterTopics` of a real Kafka; may be used by several threads."""
+class KafkaDeadLetterTopics:
+    """The `DeadLetterTopics` of a real Kafka; may be used by several threads."""
 
     def __init__(self, settings: Settings) -> None:
         """`settings` are those of the Kafka client."""
@@ -74,7 +74,7 @@ class KafkaLetterTopics:
         self._sending: set[str] = set()
 
     def window(self, topic: str, before: Before | None, keep: Keep) -> Window:
-        """See `LetterTopics.window`."""
+        """See `DeadLetterTopics.window`."""
         with self._one_of_few(), self._reader(topic) as consumer:
             ends = committed_ends(self._settings, topic, self._partitions(topic))
             progress = self._progress(topic, ends)
@@ -102,7 +102,7 @@ class KafkaLetterTopics:
         return Window(letters, looked_at, reached, begins)
 
     def at(self, topic: str, place: Place) -> tuple[StoredRecord, Progress | None] | None:
-        """See `LetterTopics.at`."""
+        """See `DeadLetterTopics.at`."""
         ends = committed_ends(self._settings, topic, self._partitions(topic))
         partition, offset = place
         if offset >= ends.get(partition, 0):
@@ -117,7 +117,7 @@ class KafkaLetterTopics:
     def send(
         self, topic: str, source: str, choice: Choice, places: Sequence[Place] | None, *, dry_run: bool
     ) -> Outcome:
-        """See `LetterTopics.send`."""
+        """See `DeadLetterTopics.send`."""
         for each in (topic, source):
             self._partitions(each)
         resending = Resending(self._settings, topic, choice, dry_run=dry_run, most=MOST_SENT, seconds=SEND_SECONDS)

@@ -49,28 +49,28 @@ def rest(gateway: Gateway) -> APIRouter:
     @router.get("", summary="List the DelayTopics")
     def list_delay_topics() -> list[DelayTopicDocument]:
         found = []
-        for route in gateway.visible():
+        for served in gateway.visible():
             try:
-                found.append(delay_topic_document(route, gateway.pending(route, {}, 0), state=gateway.state(route)))
+                found.append(delay_topic_document(served, gateway.pending(served, {}, 0), state=gateway.state(served)))
             except ProgramError as error:
-                found.append(delay_topic_document(route, None, str(error), gateway.state(route)))
+                found.append(delay_topic_document(served, None, str(error), gateway.state(served)))
         return found
 
     @router.get("/{namespace}/{name}", summary="Read a DelayTopic, with the due times of what waits")
     def read_delay_topic(namespace: Namespace, name: Name) -> DelayTopicDocument:
-        route = gateway.route(namespace, name)
-        return delay_topic_document(route, gateway.pending(route, {}, 0), state=gateway.state(route))
+        served = gateway.served(namespace, name)
+        return delay_topic_document(served, gateway.pending(served, {}, 0), state=gateway.state(served))
 
     @router.get("/{namespace}/{name}/records", summary="List pending records, in the order of delivery")
     def list_records(namespace: Namespace, name: Name, selection: Annotated[RecordSelection, Query()]) -> RecordPage:
-        route = gateway.route(namespace, name)
-        return record_page(gateway.pending(route, selection.to_parameters(), selection.limit))
+        served = gateway.served(namespace, name)
+        return record_page(gateway.pending(served, selection.to_parameters(), selection.limit))
 
     @router.post("/{namespace}/{name}/records", status_code=202, summary="Schedule a record")
     def schedule(namespace: Namespace, name: Name, record: NewRecord) -> Accepted:
-        route = gateway.route(namespace, name, Right.WRITE)
+        served = gateway.served(namespace, name, Right.WRITE)
         outgoing = record.to_record()
-        written = gateway.schedule(route, outgoing)
+        written = gateway.schedule(served, outgoing)
         times = [header for header in outgoing.headers if header[0] in (DELIVER_AT, DELIVER_AFTER)]
         return Accepted(partition=written.partition, offset=written.offset, due_ms=due_ms(times, written.timestamp_ms))
 
@@ -78,21 +78,21 @@ def rest(gateway: Gateway) -> APIRouter:
     def read_record(
         namespace: Namespace, name: Name, id: Id, response: Response, partition: Partition = None
     ) -> PendingRecord:
-        route = gateway.route(namespace, name)
-        response.headers.update(hidden_headers(route))
-        return gateway.record_with(route, id, partition)
+        served = gateway.served(namespace, name)
+        response.headers.update(hidden_headers(served))
+        return gateway.record_with(served, id, partition)
 
     @router.delete("/{namespace}/{name}/records/{id:path}", status_code=202, summary="Cancel a pending record")
     def cancel(namespace: Namespace, name: Name, id: Id, partition: Partition = None) -> Accepted:
-        route = gateway.route(namespace, name, Right.WRITE)
-        written = gateway.cancel(route, gateway.record_with(route, id, partition))
+        served = gateway.served(namespace, name, Right.WRITE)
+        written = gateway.cancel(served, gateway.record_with(served, id, partition))
         return Accepted(partition=written.partition, offset=written.offset)
 
     @router.patch("/{namespace}/{name}/records/{id:path}", status_code=202, summary="Move a pending record")
     def move(namespace: Namespace, name: Name, id: Id, time: NewTime, partition: Partition = None) -> Accepted:
-        route = gateway.route(namespace, name, Right.WRITE)
+        served = gateway.served(namespace, name, Right.WRITE)
         asked_ms = time.due_ms(gateway.now_ms())
-        moved = gateway.move(route, gateway.record_with(route, id, partition), asked_ms)
+        moved = gateway.move(served, gateway.record_with(served, id, partition), asked_ms)
         return Accepted(partition=moved.written.partition, offset=moved.written.offset, due_ms=moved.due_ms)
 
     return router

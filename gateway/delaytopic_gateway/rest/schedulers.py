@@ -29,7 +29,7 @@ from delaytopic_gateway.errors import ApiServerUnreachableError
 from delaytopic_gateway.rest.local_zone import local_zone
 from delaytopic_gateway.service.control_records import content_bytes
 from delaytopic_gateway.service.gateway import Gateway, hidden_headers, warning
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_process.errors import ProgramError
 
 PAGE: Final = 1_000
@@ -174,19 +174,19 @@ def _number(text: str) -> int:
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else 0
 
 
-def live_schedule(route: Route, record: PendingRecord) -> Schedule:
+def live_schedule(served: ServedTopic, record: PendingRecord) -> Schedule:
     """Return a pending record as a schedule."""
     content = record.content
     if content is None:
         # What it holds is not for who asks. Its id is its key.
         name = content_bytes(record.id, record.id_base64)
-        return Schedule(_text(name), record.due_ms // 1_000, 0, route.source, record.target, "", None)
+        return Schedule(_text(name), record.due_ms // 1_000, 0, served.source, record.target, "", None)
     headers = [(header.name, content_bytes(header.value, header.value_base64)) for header in content.headers]
     name = content_bytes(content.key, content.key_base64)
     value = content_bytes(content.value, content.value_base64)
     timestamp = (content.timestamp_ms or 0) // 1_000
     return Schedule(
-        _text(name), record.due_ms // 1_000, timestamp, route.source, record.target, _target_key(headers), value
+        _text(name), record.due_ms // 1_000, timestamp, served.source, record.target, _target_key(headers), value
     )
 
 
@@ -241,23 +241,23 @@ class Schedulers:
         """Asks the gateway each time."""
         self._gateway = gateway
 
-    def routes(self, name: str | None = None) -> list[Route]:
+    def topics(self, name: str | None = None) -> list[ServedTopic]:
         """Return the DelayTopics of a scheduler, or of all."""
-        found = (route for route in self._gateway.visible() if route.dialect is Dialect.SCHEDULER)
-        return [route for route in found if name in (None, route.namespace)]
+        found = (served for served in self._gateway.visible() if served.dialect is Dialect.SCHEDULER)
+        return [served for served in found if name in (None, served.namespace)]
 
     def live(
         self, name: str | None, before_ms: int | None = None, id: str | None = None, *, contents: bool = True
     ) -> Iterator[Schedule]:
         """Yield what is pending, by DelayTopic in the order of delivery; page by page, as it is taken."""
-        for route in self.routes(name):
+        for served in self.topics(name):
             parameters: dict[str, int | str] = {"contents": "true"} if contents else {}
             parameters |= {"dueBefore": before_ms} if before_ms is not None else {}
             parameters |= {"id": id} if id is not None else {}
             left, bytes_left = MOST_SEARCHED, MOST_SEARCHED_BYTES
             while left > 0 and bytes_left > 0:
-                page = self._gateway.pending(route, parameters, min(PAGE, left))
-                schedules = [live_schedule(route, record) for record in page.records]
+                page = self._gateway.pending(served, parameters, min(PAGE, left))
+                schedules = [live_schedule(served, record) for record in page.records]
                 left -= max(1, len(schedules))
                 bytes_left -= sum(schedule.bytes for schedule in schedules)
                 after = place_text(page.next_after)
@@ -275,18 +275,20 @@ class Schedulers:
 
     def history(self, name: str) -> Iterator[Schedule]:
         """Yield what was delivered lately, as it is taken."""
-        routes = self.routes(name)
+        topics = self.topics(name)
         # Several may have one history topic; who may see what one of them delivered may not see what another did.
-        for topic in dict.fromkeys((route.history, route.writable) for route in routes if route.history is not None):
-            of_topic = [route for route in routes if (route.history, route.writable) == topic]
-            sources = {route.source for route in of_topic}
+        for topic in dict.fromkeys(
+            (served.history, served.writable) for served in topics if served.history is not None
+        ):
+            of_topic = [served for served in topics if (served.history, served.writable) == topic]
+            sources = {served.source for served in of_topic}
             copies = map(past_schedule, self._gateway.history(of_topic[0], MOST_SEARCHED))
             shown = copies if of_topic[0].writable else map(without_content, copies)
             yield from (copy for copy in shown if copy.topic in sources)
 
     def names(self) -> list[str]:
         """Return the names of the schedulers."""
-        return sorted({route.namespace for route in self.routes()})
+        return sorted({served.namespace for served in self.topics()})
 
     def of_kind(self, kind: Kind, name: str, id: str | None = None) -> Iterator[Schedule]:
         """Yield the schedules of a scheduler; `id` is known when only one is asked for."""
@@ -317,15 +319,15 @@ class Schedulers:
 
     def info(self, host: str, name: str | None = None) -> dict[str, Any]:
         """Return what `/info` tells of a process."""
-        routes = self.routes(name)
+        topics = self.topics(name)
         return {
             "hostname": socket.gethostname(),
             "address": ["127.0.0.1"],
             "server_address": host,
             "kafka": {
-                "bootstrap_servers": self._gateway.cluster.bootstrap_servers if routes else "",
-                "topics": [route.source for route in routes],
-                "history_topic": next((route.history for route in routes), None) or "",
+                "bootstrap_servers": self._gateway.cluster.bootstrap_servers if topics else "",
+                "topics": [served.source for served in topics],
+                "history_topic": next((served.history for served in topics), None) or "",
             },
         }
 
@@ -348,7 +350,7 @@ def scheduler_router(schedulers: Schedulers) -> APIRouter:
 
     @router.get("/schedules")
     def today() -> Response:
-        return _or_error(lambda: _streamed(schedulers.today(), hidden_headers(*schedulers.routes())))
+        return _or_error(lambda: _streamed(schedulers.today(), hidden_headers(*schedulers.topics())))
 
     @router.get("/info")
     def info(request: Request) -> Response:
@@ -378,11 +380,11 @@ def _add_searches(router: APIRouter, schedulers: Schedulers, kind: Kind) -> None
     @router.get(f"{prefix}/scheduler/{{name}}/schedules")
     def search(name: str, request: Request) -> Response:
         search = Search.of(request.query_params)
-        return _or_error(lambda: _answered(schedulers.search(kind, name, search), schedulers.routes(name)))
+        return _or_error(lambda: _answered(schedulers.search(kind, name, search), schedulers.topics(name)))
 
     @router.get(f"{prefix}/scheduler/{{name}}/schedule/{{id:path}}")
     def versions(name: str, id: str) -> Response:
-        return _or_error(lambda: _answered(schedulers.versions(kind, name, id), schedulers.routes(name)))
+        return _or_error(lambda: _answered(schedulers.versions(kind, name, id), schedulers.topics(name)))
 
 
 def _or_error(answer: Callable[[], Response]) -> Response:
@@ -396,11 +398,11 @@ def _or_error(answer: Callable[[], Response]) -> Response:
         return JSONResponse({"error": str(error)}, 503 if isinstance(error, ApiServerUnreachableError) else 500)
 
 
-def _answered(answer: Answer | None, routes: Sequence[Route]) -> Response:
+def _answered(answer: Answer | None, topics: Sequence[ServedTopic]) -> Response:
     """Return a document, with a header where something is left out; an empty 404 for what is not there."""
     if answer is None:
         return Response(status_code=404, media_type="application/json")
-    warnings = [*hidden_headers(*routes).values(), *([warning(CUT)] if answer.is_cut else [])]
+    warnings = [*hidden_headers(*topics).values(), *([warning(CUT)] if answer.is_cut else [])]
     return JSONResponse(answer.document, headers={"Warning": ", ".join(warnings)} if warnings else None)
 
 

@@ -9,7 +9,7 @@ from delaytopic_api.relay import LONGEST_SHOWN_BYTES, PendingContent, PendingRec
 from delaytopic_api.values import Dialect
 from delaytopic_gateway.client.sending import OutgoingRecord
 from delaytopic_gateway.errors import ConflictError
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 
 NEAREST_MOVE_MS = 5_000
 """A record that is due sooner is not moved: it could leave before the relay has read of its new time."""
@@ -27,32 +27,32 @@ def id_of(record: PendingRecord) -> bytes | None:
     return content_bytes(record.id, record.id_base64)
 
 
-def demand_cancels(route: Route) -> None:
+def demand_cancels(served: ServedTopic) -> None:
     """Raise `ConflictError` where no pending record can be cancelled."""
-    if not route.may_cancel:
-        raise ConflictError(f"records of {route.full_name} cannot be cancelled: {_why(route)}")
+    if not served.may_cancel:
+        raise ConflictError(f"records of {served.full_name} cannot be cancelled: {_why(served)}")
 
 
-def demand_moves(route: Route) -> None:
+def demand_moves(served: ServedTopic) -> None:
     """Raise `ConflictError` where no pending record can be moved."""
-    if not route.may_move:
-        raise ConflictError(f"records of {route.full_name} cannot be moved: {_why(route)}")
+    if not served.may_move:
+        raise ConflictError(f"records of {served.full_name} cannot be moved: {_why(served)}")
 
 
-def cancelling(route: Route, record: PendingRecord) -> OutgoingRecord:
+def cancelling(served: ServedTopic, record: PendingRecord) -> OutgoingRecord:
     """Return the record that cancels a pending one. Raises `ConflictError` where that is not possible."""
-    demand_cancels(route)
+    demand_cancels(served)
     name = id_of(record)
     if name is None:
         raise ConflictError("this record has no id; only records with an id can be cancelled")
-    if route.dialect is not Dialect.NATIVE:
+    if served.dialect is not Dialect.NATIVE:
         return OutgoingRecord(name, None, [])
     return OutgoingRecord(_key(record), None, [(DELIVER_ID, name), (DELIVER_ACTION, ACTION_CANCEL)])
 
 
-def moving(route: Route, record: PendingRecord, due_ms: int, now_ms: int) -> OutgoingRecord:
+def moving(served: ServedTopic, record: PendingRecord, due_ms: int, now_ms: int) -> OutgoingRecord:
     """Return the record that replaces a pending one and is due at another time. Raises `ConflictError`."""
-    demand_moves(route)
+    demand_moves(served)
     if id_of(record) is None:
         raise ConflictError("this record has no id; only records with an id can be moved")
     if record.due_ms - now_ms < NEAREST_MOVE_MS:
@@ -61,7 +61,7 @@ def moving(route: Route, record: PendingRecord, due_ms: int, now_ms: int) -> Out
         )
     if record.expires_ms is not None and due_ms > record.expires_ms:
         raise ConflictError(f"this record expires at {record.expires_ms}, before the time asked for ({due_ms})")
-    if due_ms - now_ms > route.max_delay_ms:
+    if due_ms - now_ms > served.max_delay_ms:
         raise ConflictError(f"the time asked for ({due_ms}) is further ahead than schedule.maxDelay allows")
     content = _content(record)
     headers: Headers = [
@@ -90,7 +90,7 @@ def _content(record: PendingRecord) -> PendingContent:
     return record.content
 
 
-def _why(route: Route) -> str:
-    if route.fixed_delay:
+def _why(served: ServedTopic) -> str:
+    if served.fixed_delay:
         return "its delay is fixed, so records have no ids"
-    return f"with dialect {route.dialect} and schedule.ids {route.ids} there is no command for it"
+    return f"with dialect {served.dialect} and schedule.ids {served.ids} there is no command for it"

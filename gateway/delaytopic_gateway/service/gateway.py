@@ -13,7 +13,7 @@ from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.sending import OutgoingRecord, Written
 from delaytopic_gateway.errors import ConflictError, ForbiddenError, RecordMissingError, RelayUnreachableError
 from delaytopic_gateway.service.control_records import cancelling, moving
-from delaytopic_gateway.service.served_topics import Ask, Cluster, Route, Routes
+from delaytopic_gateway.service.served_topics import Ask, Cluster, ServedTopic, ServedTopics
 from delaytopic_gateway.service.state import State
 
 MOST_OF_ONE_ID = 100
@@ -32,14 +32,14 @@ class Moved:
     written: Written
 
 
-def hidden_note(route: Route) -> str:
+def hidden_note(served: ServedTopic) -> str:
     """Return the words on what is left out of records."""
-    return f"keys, values and headers are left out: {_missing(route)}"
+    return f"keys, values and headers are left out: {_missing(served)}"
 
 
-def hidden_headers(*routes: Route) -> dict[str, str]:
+def hidden_headers(*topics: ServedTopic) -> dict[str, str]:
     """Return the headers of an answer without room for notes, whose records may lack what they hold."""
-    return next(({"Warning": warning(hidden_note(route))} for route in routes if not route.writable), {})
+    return next(({"Warning": warning(hidden_note(served))} for served in topics if not served.writable), {})
 
 
 def warning(text: str) -> str:
@@ -47,106 +47,106 @@ def warning(text: str) -> str:
     return f'199 delaytopic "{text}"'
 
 
-def _missing(route: Route) -> str:
-    return Right.WRITE.missing(route.namespace)
+def _missing(served: ServedTopic) -> str:
+    return Right.WRITE.missing(served.namespace)
 
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
     """The service behind documents and pages, for who asks. All methods raise `ProgramError`s.
 
-    Nothing reaches relays and Kafka but through here, with a `Route` from here: it knows what the caller may do.
+    Nothing reaches relays and Kafka but through here, with a `ServedTopic` from here: it knows what the caller may do.
     """
 
-    routes: Routes
+    topics: ServedTopics
     cluster: Cluster
     ask: Ask
     now_ms: Callable[[], int]
     rights: Rights = field(default_factory=lambda: Rights(LoopbackAccess()))
 
-    def visible(self) -> list[Route]:
+    def visible(self) -> list[ServedTopic]:
         """Return the DelayTopics that the caller may read, each with whether he may write."""
-        return self._seen(self.routes.all())
+        return self._seen(self.topics.all())
 
-    def route(self, namespace: str, name: str, right: Right = Right.READ) -> Route:
+    def served(self, namespace: str, name: str, right: Right = Right.READ) -> ServedTopic:
         """Return a DelayTopic.
 
         Raises `RecordMissingError`, also for one that the caller may not read, and `ForbiddenError` for one that he may
         only read.
         """
         place = (namespace, name)
-        found = self._seen([route for route in self.routes.all() if (route.namespace, route.name) == place])
+        found = self._seen([served for served in self.topics.all() if (served.namespace, served.name) == place])
         if not found:
             raise RecordMissingError(f"there is no DelayTopic {namespace}/{name} here")
         demand(found[0].writable or right is Right.READ, namespace)
         return found[0]
 
-    def _seen(self, routes: Sequence[Route]) -> list[Route]:
-        readable = self.rights.allowed(Right.READ, [(route.namespace, route.name) for route in routes])
-        found = [route for route, allowed in zip(routes, readable, strict=True) if allowed]
-        writable = self.rights.allowed(Right.WRITE, [(route.namespace, route.name) for route in found])
-        return [replace(route, writable=allowed) for route, allowed in zip(found, writable, strict=True)]
+    def _seen(self, topics: Sequence[ServedTopic]) -> list[ServedTopic]:
+        readable = self.rights.allowed(Right.READ, [(served.namespace, served.name) for served in topics])
+        found = [served for served, allowed in zip(topics, readable, strict=True) if allowed]
+        writable = self.rights.allowed(Right.WRITE, [(served.namespace, served.name) for served in found])
+        return [replace(served, writable=allowed) for served, allowed in zip(found, writable, strict=True)]
 
-    def state(self, route: Route) -> State:
+    def state(self, served: ServedTopic) -> State:
         """Return what is known of a DelayTopic beside its records."""
-        return self.routes.state(route)
+        return self.topics.state(served)
 
-    def pending(self, route: Route, parameters: Mapping[str, int | str], limit: int) -> PendingReport:
+    def pending(self, served: ServedTopic, parameters: Mapping[str, int | str], limit: int) -> PendingReport:
         """Return the first records that the parameters of `GET /pending` select, as many as have room in an answer.
 
         Who may not write gets them without what they hold, and a note; a search by key would tell keys.
         """
-        if not route.writable and not parameters.keys().isdisjoint(_OF_KEYS):
-            raise ForbiddenError(f"records are found by their keys only by who may see them: {_missing(route)}")
-        urls = self.routes.relay_urls(route)
+        if not served.writable and not parameters.keys().isdisjoint(_OF_KEYS):
+            raise ForbiddenError(f"records are found by their keys only by who may see them: {_missing(served)}")
+        urls = self.topics.relay_urls(served)
         if not urls:
-            raise RelayUnreachableError(f"no relay of {route.full_name} runs; ask again")
+            raise RelayUnreachableError(f"no relay of {served.full_name} runs; ask again")
         asked = {**parameters, "limit": limit, "maxBytes": share_of_each(len(urls))}
-        found = report(route.full_name, self.ask(urls, asked), limit)
-        if route.writable or not limit:
+        found = report(served.full_name, self.ask(urls, asked), limit)
+        if served.writable or not limit:
             return found
         records = [record.model_copy(update=_HIDDEN) for record in found.records]
-        return replace(found, records=records, notes=[*found.notes, hidden_note(route)])
+        return replace(found, records=records, notes=[*found.notes, hidden_note(served)])
 
-    def history(self, route: Route, most: int) -> Iterator[RawRecord]:
+    def history(self, served: ServedTopic, most: int) -> Iterator[RawRecord]:
         """Yield the last copies of what was delivered; without keys and values for who may not write."""
-        for record in self.cluster.read(route.history, most) if route.history is not None else ():
-            yield record if route.writable else replace(record, key=None, value=None)
+        for record in self.cluster.read(served.history, most) if served.history is not None else ():
+            yield record if served.writable else replace(record, key=None, value=None)
 
     def _records_with(
-        self, route: Route, name: str, partition: int | None, *, contents: bool = False
+        self, served: ServedTopic, name: str, partition: int | None, *, contents: bool = False
     ) -> list[PendingRecord]:
         """Return the pending records with an id. Raises `RecordMissingError`."""
         parameters: dict[str, int | str] = {"id": name, **({"contents": "true"} if contents else {})}
         if partition is not None:
             parameters["partition"] = partition
-        found = self.pending(route, parameters, MOST_OF_ONE_ID)
+        found = self.pending(served, parameters, MOST_OF_ONE_ID)
         if partition is not None and partition >= found.source_partitions:
-            text = f"{route.source} has {found.source_partitions} partitions, from 0 on; {partition} is none of them"
+            text = f"{served.source} has {found.source_partitions} partitions, from 0 on; {partition} is none of them"
             raise RecordMissingError(text)
         if not found.records and not found.complete:
-            raise RelayUnreachableError(f"not all of {route.full_name} could be searched: {'; '.join(found.notes)}")
+            raise RelayUnreachableError(f"not all of {served.full_name} could be searched: {'; '.join(found.notes)}")
         if not found.records:
             raise RecordMissingError(
-                f"no record with id {name} is pending in {route.full_name}; it was delivered, cancelled or never there"
+                f"no record with id {name} is pending in {served.full_name}; it was delivered, cancelled or never there"
             )
         return list(found.records)
 
-    def record_with(self, route: Route, name: str, partition: int | None) -> PendingRecord:
+    def record_with(self, served: ServedTopic, name: str, partition: int | None) -> PendingRecord:
         """Return the one pending record with an id, with its content.
 
         Raises `RecordMissingError` and `ConflictError`. Contents are asked for when it is known where it waits: several
         may not have room in an answer.
         """
         if partition is None:
-            found = self._records_with(route, name, None)
+            found = self._records_with(served, name, None)
             if len(found) > 1:
                 places = ", ".join(str(record.partition) for record in found)
                 raise ConflictError(f"the id {name} waits in partitions {places}: say which")
             partition = found[0].partition
-        return self._records_with(route, name, partition, contents=True)[0]
+        return self._records_with(served, name, partition, contents=True)[0]
 
-    def record_at(self, route: Route, due_ms: int, partition: int, offset: int) -> PendingRecord:
+    def record_at(self, served: ServedTopic, due_ms: int, partition: int, offset: int) -> PendingRecord:
         """Return the pending record at a place of the list, with its content. Raises `RecordMissingError`."""
         parameters: dict[str, int | str] = {
             "dueFrom": due_ms,
@@ -156,33 +156,34 @@ class Gateway:
             **({"after": f"{due_ms}:{partition}:{offset - 1}"} if offset else {}),
         }
         place = (due_ms, partition, offset)
-        found = [record for record in self.pending(route, parameters, 1).records if place_of(record) == place]
+        found = [record for record in self.pending(served, parameters, 1).records if place_of(record) == place]
         if not found:
-            raise RecordMissingError(f"the record {partition}:{offset} is no longer pending in {route.full_name}")
+            raise RecordMissingError(f"the record {partition}:{offset} is no longer pending in {served.full_name}")
         return found[0]
 
-    def schedule(self, route: Route, record: OutgoingRecord) -> Written:
+    def schedule(self, served: ServedTopic, record: OutgoingRecord) -> Written:
         """Write a new record."""
-        demand(route.writable, route.namespace)
-        if not route.may_schedule:
+        demand(served.writable, served.namespace)
+        if not served.may_schedule:
             raise ConflictError(
-                f"records of {route.full_name} are written in dialect {route.dialect}, which only its own clients write"
+                f"records of {served.full_name} are written in dialect {served.dialect}, "
+                "which only its own clients write"
             )
-        return self.cluster.write(route.source, record, None)
+        return self.cluster.write(served.source, record, None)
 
-    def cancel(self, route: Route, record: PendingRecord) -> Written:
+    def cancel(self, served: ServedTopic, record: PendingRecord) -> Written:
         """Write the command that cancels a pending record, behind it in its partition."""
-        demand(route.writable, route.namespace)
-        return self.cluster.write(route.source, cancelling(route, record), record.partition)
+        demand(served.writable, served.namespace)
+        return self.cluster.write(served.source, cancelling(served, record), record.partition)
 
-    def move(self, route: Route, record: PendingRecord, due_ms: int) -> Moved:
+    def move(self, served: ServedTopic, record: PendingRecord, due_ms: int) -> Moved:
         """Write the record that replaces a pending one, behind it in its partition.
 
         Not while relays are behind with reading: they might deliver the one before they read the other.
         """
-        demand(route.writable, route.namespace)
-        behind = self.pending(route, {"partition": record.partition}, 0).ingest_lag
+        demand(served.writable, served.namespace)
+        behind = self.pending(served, {"partition": record.partition}, 0).ingest_lag
         if behind:
             raise ConflictError(f"relays have {behind} records of this partition still to read; move it in a moment")
-        written = self.cluster.write(route.source, moving(route, record, due_ms, self.now_ms()), record.partition)
+        written = self.cluster.write(served.source, moving(served, record, due_ms, self.now_ms()), record.partition)
         return Moved(record, due_ms, written)

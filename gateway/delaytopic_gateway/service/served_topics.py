@@ -11,12 +11,12 @@ from delaytopic_api.values import Dialect, Ids
 from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.relay_listing import RelayAnswer
 from delaytopic_gateway.client.sending import OutgoingRecord, Written
-from delaytopic_gateway.kafka.dead_letters import LetterTopics
+from delaytopic_gateway.kafka.dead_letters import DeadLetterTopics
 from delaytopic_gateway.service.state import State
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ServedTopic:
     """A DelayTopic, as far as a gateway needs it."""
 
     namespace: str
@@ -33,8 +33,8 @@ class Route:
     """True if who asks may write here, and see what records hold."""
 
     @classmethod
-    def of(cls, settings: Settings) -> Route:
-        """Return the route of a DelayTopic with these settings."""
+    def of(cls, settings: Settings) -> ServedTopic:
+        """Return the served of a DelayTopic with these settings."""
         schedule = settings.schedule
         return cls(
             settings.namespace,
@@ -71,18 +71,18 @@ class Route:
         return self.writable and self.dialect is Dialect.NATIVE
 
 
-class Routes(Protocol):
+class ServedTopics(Protocol):
     """The DelayTopics that there are now, their relays, and their state."""
 
-    def all(self) -> Sequence[Route]:
+    def all(self) -> Sequence[ServedTopic]:
         """Return them, in the order in which they are shown. Raises `ProgramError`s."""
         ...
 
-    def relay_urls(self, route: Route) -> Sequence[str]:
+    def relay_urls(self, served: ServedTopic) -> Sequence[str]:
         """Return where the pages of its relays are. Raises `ProgramError`s."""
         ...
 
-    def state(self, route: Route) -> State:
+    def state(self, served: ServedTopic) -> State:
         """Return what is known of it beside its records. Raises `ProgramError`s."""
         ...
 
@@ -96,7 +96,7 @@ class Cluster(Protocol):
         ...
 
     @property
-    def letters(self) -> LetterTopics:
+    def letters(self) -> DeadLetterTopics:
         """Its dead-letter topics."""
         ...
 

@@ -25,7 +25,7 @@ from delaytopic_gateway.jobs import JOBS_TOPIC, Jobs, jobs_topic_plan, running_j
 from delaytopic_gateway.kafka.cluster import KafkaCluster
 from delaytopic_gateway.server import AuditFile, serving
 from delaytopic_gateway.service.gateway import Gateway
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import HOW_TO_AUDIT_LOCAL, State, audit_of_report
 from delaytopic_local.servers.running import Servers, data_directory, running_servers
 from delaytopic_local.session.documents import (
@@ -135,27 +135,27 @@ def _not_alone(name: str) -> str:
     )
 
 
-class LocalRoutes:
-    """The `Routes` of this run."""
+class LocalTopics:
+    """The `ServedTopics` of this run."""
 
     def __init__(self, groups: Sequence[Group], directory: Path, file: Path) -> None:
         """Takes the addresses from the relays as they are when it is asked; `file` is what they were started from."""
-        self._groups = {Route.of(group.settings): group for group in groups}
+        self._groups = {ServedTopic.of(group.settings): group for group in groups}
         self._directory = directory
         self._file = file
 
-    def all(self) -> Sequence[Route]:
-        """See `Routes.all`."""
+    def all(self) -> Sequence[ServedTopic]:
+        """See `ServedTopics.all`."""
         return [*self._groups]
 
-    def relay_urls(self, route: Route) -> Sequence[str]:
-        """See `Routes.relay_urls`."""
-        return _relay_urls([self._groups[route]])
+    def relay_urls(self, served: ServedTopic) -> Sequence[str]:
+        """See `ServedTopics.relay_urls`."""
+        return _relay_urls([self._groups[served]])
 
-    def state(self, route: Route) -> State:
-        """See `Routes.state`."""
-        group = self._groups[route]
-        report = read_last_report(self._directory, route.namespace, route.name)
+    def state(self, served: ServedTopic) -> State:
+        """See `ServedTopics.state`."""
+        group = self._groups[served]
+        report = read_last_report(self._directory, served.namespace, served.name)
         latest = group.counters.latest
         return State(
             audit=audit_of_report(report, group.settings) if report is not None else None,
@@ -165,7 +165,7 @@ class LocalRoutes:
 
 
 def _gateway(servers: Servers, groups: Sequence[Group], file: Path) -> Gateway:
-    routes = LocalRoutes(groups, servers.directory, file)
+    routes = LocalTopics(groups, servers.directory, file)
     return Gateway(routes, KafkaCluster(_client(servers)), ask_relays, _now_ms)
 
 

@@ -35,7 +35,7 @@ from delaytopic_gateway.client.topic_reader import read_topic
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_gateway.kafka import dead_letters
 from delaytopic_gateway.kafka.cluster import KafkaCluster
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 
 pytestmark = pytest.mark.integration
 
@@ -96,12 +96,12 @@ class Client:
 
 @contextmanager
 def gateway_of(letters: Letters, **settings: str) -> Iterator[Client]:
-    scene = Scene({route_of(letters): []})
+    scene = Scene({served_of(letters): []})
     with gateway_over(scene, cluster=KafkaCluster({"bootstrap.servers": letters.broker, **settings})) as served:
         yield Client(served.url)
 
 
-def route_of(letters: Letters) -> Route:
+def served_of(letters: Letters) -> ServedTopic:
     return replace(REMINDERS, source=letters.source, dead_letter=letters.topic)
 
 

@@ -22,9 +22,9 @@ from delaytopic_gateway.access.rights import AuditLine
 from delaytopic_gateway.cluster.access import ClusterAccess
 from delaytopic_gateway.cluster.api_server import ApiServer
 from delaytopic_gateway.cluster.reviews import TrustedProxy
-from delaytopic_gateway.cluster.served_topics import ClusterRoutes
+from delaytopic_gateway.cluster.served_topics import ClusterTopics
 from delaytopic_gateway.errors import ApiServerUnreachableError
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import State
 from delaytopic_process.waiting import wait_until
 from delaytopic_relay.core.commands import Schedule
@@ -43,19 +43,19 @@ TIMER = Schedule(NOW_MS + 1_000, 5, b"timer", b"secret-value", [("scheduler-targ
 class Cluster(Scene):
     """A scene whose DelayTopics are those of an API server."""
 
-    routes: ClusterRoutes
+    routes: ClusterTopics
     tokens: dict[str, str]
     shop: str
     bank: str
 
-    def all(self) -> Sequence[Route]:
+    def all(self) -> Sequence[ServedTopic]:
         """The DelayTopics of the API server, each with one record that waits."""
         found = self.routes.all()
-        self.waiting = {route: [(2, TIMER if route.name == "timers" else TEA)] for route in found}
+        self.waiting = {served: [(2, TIMER if served.name == "timers" else TEA)] for served in found}
         return found
 
-    def state(self, route: Route) -> State:
-        return self.routes.state(route)
+    def state(self, served: ServedTopic) -> State:
+        return self.routes.state(served)
 
     def as_caller(self, caller: str, method: str, path: str, document: Any = None) -> Answer:
         token = self.tokens.get(caller)
@@ -85,7 +85,7 @@ def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
         "bad": "made-up",
     }
     api = ApiServer(control_plane.kubeconfig_for_service_account(made.shop, _gateway(control_plane, made.shop)))
-    made.routes = ClusterRoutes(api, KAFKA, made.shop, lambda: NOW_MS, say=lambda line: None)
+    made.routes = ClusterTopics(api, KAFKA, made.shop, lambda: NOW_MS, say=lambda line: None)
     proxy = TrustedProxy.of("X-Forwarded-User", "X-Forwarded-Groups", ["10.255.255.0/24"])
     with gateway_over(made, ClusterAccess(api, proxy)):
         # The server's authorizer learns of roles a moment later.
@@ -242,10 +242,10 @@ def test_the_status_of_the_object_tells_the_verdict_and_whether_it_is_ready(
     slo = {"attainmentPercent": "99.99%", "latenessP99": "40ms", "auditedAt": "2026-11-24T09:00:00Z"}
     conditions = [*before, *({**told, **each} for each in met)]
     control_plane.client.merge(path, {"status": {"conditions": conditions, "slo": slo}})
-    routes = ClusterRoutes(ApiServer(control_plane.kubeconfig), KAFKA, "default", lambda: NOW_MS)
-    (route,) = [each for each in routes.all() if (each.namespace, each.name) == (cluster.bank, "reminders")]
+    routes = ClusterTopics(ApiServer(control_plane.kubeconfig), KAFKA, "default", lambda: NOW_MS)
+    (served,) = [each for each in routes.all() if (each.namespace, each.name) == (cluster.bank, "reminders")]
 
-    found = routes.state(route)
+    found = routes.state(served)
 
     assert found.ready is not None
     assert found.audit is not None
@@ -300,7 +300,7 @@ def test_users_behind_the_trusted_proxy_have_the_rights_of_their_groups(
 def test_relays_are_the_pods_where_the_operator_puts_them_and_none_of_a_tenants(
     control_plane: ControlPlane, cluster: Cluster, make_namespace: MakeNamespace
 ) -> None:
-    (route,) = [each for each in cluster.routes.all() if (each.namespace, each.name) == (cluster.bank, "timers")]
+    (served,) = [each for each in cluster.routes.all() if (each.namespace, each.name) == (cluster.bank, "timers")]
     labels = {
         "app.kubernetes.io/name": "delaytopic-relay",
         "app.kubernetes.io/managed-by": "delaytopic-operator",
@@ -319,13 +319,13 @@ def test_relays_are_the_pods_where_the_operator_puts_them_and_none_of_a_tenants(
         status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}
         control_plane.client.merge(f"{path}/relay/status", {"status": status})
 
-    assert cluster.routes.relay_urls(route) == ["http://10.0.0.1:8080"]
+    assert cluster.routes.relay_urls(served) == ["http://10.0.0.1:8080"]
 
 
 def test_nothing_is_allowed_while_the_api_server_is_away(own_control_plane: OwnControlPlane) -> None:
     plane, scene = own_control_plane, Cluster()
     api = ApiServer(plane.kubeconfig)
-    scene.routes = ClusterRoutes(api, KAFKA, "default", lambda: NOW_MS)
+    scene.routes = ClusterTopics(api, KAFKA, "default", lambda: NOW_MS)
     token = _account(plane, "default", unique("somebody"), [])
 
     with gateway_over(scene, ClusterAccess(api)):

@@ -22,7 +22,7 @@ from delaytopic_gateway.client.relay_listing import ask_relays
 from delaytopic_gateway.kafka.cluster import KafkaCluster
 from delaytopic_gateway.server import serving
 from delaytopic_gateway.service.gateway import Gateway
-from delaytopic_gateway.service.served_topics import Route as GatewayRoute
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, State
 
 pytestmark = pytest.mark.integration
@@ -31,19 +31,19 @@ HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True)
-class OneRoute:
+class OneTopic:
     """The only DelayTopic of a gateway."""
 
-    route: GatewayRoute
+    route: ServedTopic
     relay: RelayProcess
 
-    def all(self) -> Sequence[GatewayRoute]:
+    def all(self) -> Sequence[ServedTopic]:
         return [self.route]
 
-    def relay_urls(self, route: GatewayRoute) -> Sequence[str]:
+    def relay_urls(self, route: ServedTopic) -> Sequence[str]:
         return [f"http://127.0.0.1:{self.relay.port()}"]
 
-    def state(self, route: GatewayRoute) -> State:
+    def state(self, route: ServedTopic) -> State:
         return UNKNOWN
 
 
@@ -69,7 +69,7 @@ class Client:
 @contextmanager
 def client_of(route: Route, relay: RelayProcess) -> Iterator[Client]:
     config = route.config()
-    served = GatewayRoute(
+    served = ServedTopic(
         config.namespace,
         config.name,
         route.source,
@@ -82,7 +82,7 @@ def client_of(route: Route, relay: RelayProcess) -> Iterator[Client]:
         max_delay_ms=config.schedule.max_delay.ms,
     )
     cluster = KafkaCluster({"bootstrap.servers": route.servers.bootstrap_servers})
-    gateway = Gateway(OneRoute(served, relay), cluster, ask_relays, now_ms)
+    gateway = Gateway(OneTopic(served, relay), cluster, ask_relays, now_ms)
     with serving(gateway_app(gateway, LoopbackAccess(), lambda line: None)) as url:
         yield Client(f"{url}/v1/delaytopics/{config.namespace}/{config.name}")
 

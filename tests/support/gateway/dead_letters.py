@@ -34,7 +34,7 @@ def stored(
 
 @dataclass
 class LettersOfAScene:
-    """The `LetterTopics` of a scene: what lies there, what is asked for, what is answered."""
+    """The `DeadLetterTopics` of a scene: what lies there, what is asked for, what is answered."""
 
     records: dict[str, list[StoredRecord]] = field(default_factory=dict)
     progress: Progress | None = field(default_factory=Progress)

@@ -24,7 +24,7 @@ from delaytopic_gateway.client.relay_listing import RelayAnswer
 from delaytopic_gateway.client.sending import OutgoingRecord, Written
 from delaytopic_gateway.server import serving
 from delaytopic_gateway.service.gateway import Gateway
-from delaytopic_gateway.service.served_topics import Cluster, Route
+from delaytopic_gateway.service.served_topics import Cluster, ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, State
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.errors import BadRequest
@@ -34,7 +34,7 @@ from delaytopic_relay.pending.search import Listed, PendingResult
 from delaytopic_relay.pending.snapshot import Copies, ShardCopy
 
 NOW_MS = 1_795_269_600_000
-REMINDERS = Route(
+REMINDERS = ServedTopic(
     "shop",
     "reminders",
     "shop.reminders.delayed",
@@ -75,7 +75,7 @@ class Answer(NamedTuple):
 class Scene:
     """A gateway's surroundings: what waits, what is written, what is noted."""
 
-    waiting: dict[Route, list[tuple[int, Schedule]]] = field(default_factory=dict)
+    waiting: dict[ServedTopic, list[tuple[int, Schedule]]] = field(default_factory=dict)
     """Source partition and schedule."""
     written: list[tuple[str, OutgoingRecord, int | None]] = field(default_factory=list)
     audit: list[AuditLine] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Scene:
     """No relay runs."""
     url: str = ""
 
-    def begin(self, waiting: dict[Route, list[tuple[int, Schedule]]]) -> Scene:
+    def begin(self, waiting: dict[ServedTopic, list[tuple[int, Schedule]]]) -> Scene:
         """Forget what was, and let this wait: a server is started once for many tests."""
         self.waiting, self.ingest_lag, self.silent = waiting, 0, False
         self.written.clear()
@@ -102,14 +102,14 @@ class Scene:
 
     # -- what the gateway asks for
 
-    def all(self) -> Sequence[Route]:
+    def all(self) -> Sequence[ServedTopic]:
         return [*self.waiting]
 
-    def relay_urls(self, route: Route) -> Sequence[str]:
-        return [] if self.silent else [route.full_name]
+    def relay_urls(self, served: ServedTopic) -> Sequence[str]:
+        return [] if self.silent else [served.full_name]
 
-    def state(self, route: Route) -> State:
-        return self.states.get(route.full_name, UNKNOWN)
+    def state(self, served: ServedTopic) -> State:
+        return self.states.get(served.full_name, UNKNOWN)
 
     def write(self, topic: str, record: OutgoingRecord, partition: int | None) -> Written:
         self.written.append((topic, record, partition))
@@ -123,25 +123,25 @@ class Scene:
 
     def _answer(self, name: str, parameters: Mapping[str, int | str]) -> RelayAnswer:
         """Return what a relay with one shard for each partition answers."""
-        (route,) = [route for route in self.waiting if route.full_name == name]
+        (served,) = [served for served in self.waiting if served.full_name == name]
         try:
             query = parse_query(urlencode(parameters))
         except BadRequest as error:
             return RelayAnswer(name, problem=f"answered 400: {error}")
         found = sorted(
             Listed.of(partition, schedule, contents=query.contents)
-            for partition, schedule in self.waiting[route]
+            for partition, schedule in self.waiting[served]
             if query.selection.takes(partition, schedule)
             and schedule.due_ms < query.due_before_ms
             and query.partition in (None, partition)
         )
         behind = {"ingest_lag": self.ingest_lag}
         shards = [shard(number, ShardState.DELIVERING).model_copy(update=behind) for number in range(4)]
-        pending = len(self.waiting[route])
-        status = relay_status(delay_topic=route.full_name, pending=pending, overdue=0, shards=shards, **behind)
+        pending = len(self.waiting[served])
+        status = relay_status(delay_topic=served.full_name, pending=pending, overdue=0, shards=shards, **behind)
         copies = Copies({partition: ShardCopy(partition, []) for partition in range(4)}, {})
         result = PendingResult(found[: query.limit + 1])
-        document = pending_list(status, Subject(route.source, 4, route.target), query, copies, result)
+        document = pending_list(status, Subject(served.source, 4, served.target), query, copies, result)
         return RelayAnswer(name, document)
 
     # -- what a client does

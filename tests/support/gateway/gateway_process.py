@@ -31,7 +31,7 @@ from delaytopic_gateway.kafka.cluster import KafkaCluster
 from delaytopic_gateway.probes import probes_app
 from delaytopic_gateway.server import serving
 from delaytopic_gateway.service.gateway import Gateway
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, State
 
 
@@ -53,8 +53,8 @@ class Settings:
     read_s: float = connections.READ_S
     """So long a client may take to read what waits for it."""
 
-    def to_route(self) -> Route:
-        return Route(
+    def to_served(self) -> ServedTopic:
+        return ServedTopic(
             self.namespace,
             self.name,
             self.source,
@@ -68,19 +68,19 @@ class Settings:
         )
 
 
-class OneRoute:
-    """The `Routes` of one DelayTopic."""
+class OneTopic:
+    """The `ServedTopics` of one DelayTopic."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def all(self) -> Sequence[Route]:
-        return [self._settings.to_route()]
+    def all(self) -> Sequence[ServedTopic]:
+        return [self._settings.to_served()]
 
-    def state(self, route: Route) -> State:
+    def state(self, served: ServedTopic) -> State:
         return UNKNOWN
 
-    def relay_urls(self, route: Route) -> Sequence[str]:
+    def relay_urls(self, served: ServedTopic) -> Sequence[str]:
         return self._settings.relay_urls
 
 
@@ -135,7 +135,7 @@ class GatewayProcess(ChildProcess):
 def main() -> None:
     settings = Settings(**json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
     kafka = {"bootstrap.servers": settings.bootstrap_servers}
-    gateway = Gateway(OneRoute(settings), KafkaCluster(kafka), ask_relays, lambda: time.time_ns() // 1_000_000)
+    gateway = Gateway(OneTopic(settings), KafkaCluster(kafka), ask_relays, lambda: time.time_ns() // 1_000_000)
     say = _say
     with (
         mock.patch.object(connections, "READ_S", settings.read_s),
@@ -143,7 +143,7 @@ def main() -> None:
     ):
         access = Everybody() if settings.is_shared else LoopbackAccess()
         app = gateway_app(gateway, access, lambda line: None, jobs)
-        with serving(probes_app(gateway.routes.all)) as probes, serving(app) as url:
+        with serving(probes_app(gateway.topics.all)) as probes, serving(app) as url:
             say(probes)
             say(url)
             threading.Event().wait()

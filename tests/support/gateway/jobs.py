@@ -22,7 +22,7 @@ from delaytopic_gateway.jobs.runner import Fenced
 from delaytopic_gateway.jobs.service import Jobs, SeenJob
 from delaytopic_gateway.server import serving
 from delaytopic_gateway.service.gateway import Gateway
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, State
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.pending.document import Subject, pending_list
@@ -132,13 +132,13 @@ class World:
     def pause(self, seconds: float) -> None:
         self.now_ms += round(1_000 * seconds) or 1
 
-    def all(self) -> Sequence[Route]:
+    def all(self) -> Sequence[ServedTopic]:
         return [REMINDERS]
 
-    def state(self, route: Route) -> State:
+    def state(self, served: ServedTopic) -> State:
         return UNKNOWN
 
-    def relay_urls(self, route: Route) -> Sequence[str]:
+    def relay_urls(self, served: ServedTopic) -> Sequence[str]:
         return ["relay"]
 
     def ask(self, urls: Sequence[str], parameters: Mapping[str, int | str]) -> list[RelayAnswer]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from delaytopic_gateway.cluster.served_topics import is_accepted, page_url, served
+from delaytopic_gateway.cluster.served_topics import is_accepted, page_url, served_topics
 
 KAFKA = "kafka-1:9092,kafka-2:9092"
 
@@ -33,7 +33,9 @@ def delay_topic(name: str = "reminders", accepted: str = "True", seen: int = 3, 
 
 
 def test_what_the_operator_has_accepted_is_served_as_it_resolves_it() -> None:
-    found = served([delay_topic("b"), delay_topic("a")], [delay_class()], "kafka-2:9092, KAFKA-1:9092", "platform")
+    found = served_topics(
+        [delay_topic("b"), delay_topic("a")], [delay_class()], "kafka-2:9092, KAFKA-1:9092", "platform"
+    )
 
     assert [(each.full_name, each.source, each.dead_letter, place) for each, place in found.namespaces.items()] == [
         ("shop/a", "shop.a.delayed", "shop.a.delayed.dlq", "platform"),
@@ -43,7 +45,7 @@ def test_what_the_operator_has_accepted_is_served_as_it_resolves_it() -> None:
 
 
 def test_relays_are_sought_where_the_class_lets_them_run() -> None:
-    found = served([delay_topic()], [delay_class(relayNamespace="relays")], KAFKA, "platform")
+    found = served_topics([delay_topic()], [delay_class(relayNamespace="relays")], KAFKA, "platform")
 
     assert [*found.namespaces.values()] == ["relays"]
 
@@ -62,13 +64,13 @@ def test_relays_are_sought_where_the_class_lets_them_run() -> None:
     ids=["refused", "unknown", "changed since", "not seen", "no such class", "a topic of others", "of another version"],
 )
 def test_what_the_operator_has_not_accepted_as_it_is_now_is_not_served(document: dict[str, Any]) -> None:
-    found = served([document], [delay_class()], KAFKA, "platform")
+    found = served_topics([document], [delay_class()], KAFKA, "platform")
 
     assert (len(found.namespaces), found.elsewhere, found.refused) == (0, 0, 1)
 
 
 def test_another_kafka_is_not_served_and_counted() -> None:
-    found = served([delay_topic()], [delay_class()], "kafka-1:9092", "platform")
+    found = served_topics([delay_topic()], [delay_class()], "kafka-1:9092", "platform")
 
     assert (len(found.namespaces), found.elsewhere, found.refused) == (0, 1, 0)
 
@@ -77,7 +79,7 @@ def test_a_connection_of_its_own_gets_nothing_by_the_login_of_the_gateway() -> N
     document = delay_topic(connection={"bootstrapServers": KAFKA}, source={"topic": "bank.payments"})
     del document["spec"]["delayClassName"]
 
-    found = served([document], [delay_class()], KAFKA, "platform")
+    found = served_topics([document], [delay_class()], KAFKA, "platform")
 
     assert (len(found.namespaces), found.elsewhere, found.refused) == (0, 1, 0)
 

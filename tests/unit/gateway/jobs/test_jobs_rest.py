@@ -13,7 +13,7 @@ from tests.support.gateway.rights import Table
 
 from delaytopic_gateway.access.rights import AuditLine
 from delaytopic_gateway.jobs.job import State
-from delaytopic_gateway.service.served_topics import Route
+from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_process.waiting import wait_until
 
 HOUR_MS = 3_600_000
@@ -197,28 +197,28 @@ IDLE = [replace(REMINDERS, namespace=f"hostile-{number}", source=f"hostile-{numb
 class Crowd(World):
     """DelayTopics of many namespaces, of which one has relays."""
 
-    def all(self) -> Sequence[Route]:
+    def all(self) -> Sequence[ServedTopic]:
         return [*IDLE, REMINDERS]
 
-    def relay_urls(self, route: Route) -> Sequence[str]:
-        return super().relay_urls(route) if route == REMINDERS else []
+    def relay_urls(self, served: ServedTopic) -> Sequence[str]:
+        return super().relay_urls(served) if served == REMINDERS else []
 
 
 def test_jobs_that_wait_for_relays_hold_up_no_other() -> None:
     world = Crowd(world_of_three().source)
     with gateway_with_jobs(world) as desk:
-        for route in IDLE:
-            base = f"/v1/delaytopics/{route.full_name}/jobs"
+        for served in IDLE:
+            base = f"/v1/delaytopics/{served.full_name}/jobs"
             assert desk.send("POST", base, {"id": "idle", **CANCEL}).status == 202
         waiting = wait_until(
-            lambda: all(desk.log.written[f"{route.full_name}/idle"].message for route in IDLE), timeout_seconds=15
+            lambda: all(desk.log.written[f"{served.full_name}/idle"].message for served in IDLE), timeout_seconds=15
         )
 
         desk.send("POST", f"{BASE}/jobs", {"id": "one", **CANCEL})
         job = ended(desk, "one")
 
     assert (waiting, job["state"], job["written"]) == (True, "Done", 2)
-    assert {desk.log.written[f"{route.full_name}/idle"].state for route in IDLE} == {State.RUNNING}
+    assert {desk.log.written[f"{served.full_name}/idle"].state for served in IDLE} == {State.RUNNING}
 
 
 def test_a_gateway_that_starts_takes_up_what_another_one_left() -> None:
