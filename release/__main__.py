@@ -90,7 +90,7 @@ def _made(place: Path, source: Path, version: str, images: list[str] | None) -> 
     tried(built(source, place))
     yield "the chart's package"
     # Here, since nothing else of a release needs the tests' programs.
-    from tests.cluster.binaries import helm_program  # noqa: PLC0415
+    from images.tools.binaries import helm_program  # noqa: PLC0415
 
     run([helm_program(), "package", source / "charts/delaytopic", "--destination", place], source)
     yield "bills of materials of the images"

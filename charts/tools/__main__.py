@@ -6,7 +6,7 @@ from charts.tools.generated import generated_files
 from charts.tools.kustomize import kustomize_base
 from charts.tools.olm_bundle import olm_bundle
 from charts.tools.places import ROOT
-from tests.cluster.binaries import helm_program
+from images.tools.binaries import helm_program
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cluster import binaries
+from images.tools import binaries
 from tests.harness.fixtures import prepared
 from tests.support.chart.helm import ChartHelm
 from tests.support.chart.promtool import promtool_program

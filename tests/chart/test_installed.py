@@ -9,8 +9,8 @@ import pytest
 import yaml
 from charts.tools.kustomize import BASE, NAMESPACE
 from charts.tools.places import CHART, GITOPS
+from images.tools.binaries import Programs
 from tests.cluster.access import Access, allowed
-from tests.cluster.binaries import Programs
 from tests.cluster.control_plane import OwnControlPlane
 from tests.cluster.kubectl import Kubectl
 from tests.harness.fixtures import prepared

@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 import yaml
+from images.tools.binaries import Programs
 from tests.cluster.audit import POLICY, AuditLog
-from tests.cluster.binaries import Programs
 from tests.cluster.certificates import Authority
 from tests.cluster.kube_client import KubeClient, Object, RequestRefused, client_context
 from tests.cluster.kubeconfig import certificate_user, write_kubeconfig

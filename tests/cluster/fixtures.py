@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from tests.cluster import binaries
-from tests.cluster.binaries import Programs
+from images.tools import binaries
+from images.tools.binaries import Programs
 from tests.cluster.control_plane import ControlPlane, OwnControlPlane, custom_resource_definitions
 from tests.cluster.helm import Helm
 from tests.cluster.node.local_node import NODE_LABEL, LocalNode

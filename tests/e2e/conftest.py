@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cluster.binaries import Programs
+from images.tools.binaries import Programs
 from tests.e2e.cluster.clusters import Cluster
 from tests.e2e.cluster.existing_cluster import ExistingCluster
 from tests.e2e.cluster.kind_cluster import KindCluster

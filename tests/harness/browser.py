@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from images.tools.go_builds import ProgramsMissingError
 from playwright.sync_api import Browser, sync_playwright
-from tests.cluster.go_builds import ProgramsMissingError
 from tests.harness.debian import install_on_debian
 from tests.harness.fixtures import prepared
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import pytest
-from tests.cluster import binaries
-from tests.cluster.binaries import Programs
+from images.tools import binaries
+from images.tools.binaries import Programs
+from images.tools.go_builds import ProgramsMissingError
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.go_builds import ProgramsMissingError
 from tests.harness.shared_servers import SharedKafka, SharedRedis, ask_for
 
 from delaytopic_local.servers.kafka_server import KafkaServer

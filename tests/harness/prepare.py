@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
+from images.tools.binaries import HELM_3_VERSION, helm_program, kubernetes_programs, s3_program
 from images.tools.errors import ImagesError
-from tests.cluster.binaries import HELM_3_VERSION, helm_program, kubernetes_programs, s3_program
-from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
+from images.tools.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.harness.browser import chromium_program
 from tests.harness.tls_redis import tls_redis_program
 from tests.support.chart.foreign_definitions import foreign_definitions

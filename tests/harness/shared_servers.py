@@ -18,7 +18,7 @@ from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
-from tests.cluster.binaries import kubernetes_programs
+from images.tools.binaries import kubernetes_programs
 from tests.cluster.control_plane import OwnControlPlane, custom_resource_definitions
 from tests.support.servers.secure_servers import SecureKafka, secure_kafka
 from tests.support.servers.tls import Certificates, make_certificates

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.cluster.go_builds import ProgramsMissingError
+from images.tools.go_builds import ProgramsMissingError
 from tests.harness.debian import install_on_debian
 from tests.harness.fixtures import prepared
 from tests.support.servers.tls import Certificates

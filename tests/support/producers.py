@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from images.tools.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from jgo.maven import MavenContext
-from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.support.paths import ROOT
 
 from delaytopic_local.servers.kafka_jars import KAFKA_VERSION, kafka_runtime

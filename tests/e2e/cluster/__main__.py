@@ -7,7 +7,7 @@ import sys
 import time
 
 import click
-from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError, print_progress
+from images.tools.go_builds import ProgramsMissingError, ProgramsNotBuiltError, print_progress
 from tests.e2e.cluster.engine import find_engine, start_engine
 from tests.e2e.cluster.errors import ClusterError, MachineLacks
 from tests.e2e.cluster.kind_cluster import DEFAULT_NAME, KindCluster

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from images.tools.go_builds import Report, print_progress
 from images.tools.once import one_at_a_time
-from tests.cluster.go_builds import Report, print_progress
 from tests.e2e.cluster import folders
 from tests.e2e.cluster.commands import run, succeeds
 from tests.e2e.cluster.errors import CommandFailed

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from images.tools.once import made_once
-from tests.cluster.go_builds import (
+from images.tools.go_builds import (
     BUILD_FLAGS,
     KUBERNETES_VERSION,
     Report,
@@ -21,6 +20,7 @@ from tests.cluster.go_builds import (
     program_folder,
     run_go,
 )
+from images.tools.once import made_once
 from tests.e2e.cluster.commands import run
 
 KIND_VERSION: Final = "0.33.0"

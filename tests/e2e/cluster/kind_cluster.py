@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
 
+from images.tools.go_builds import Report, print_progress
 from images.tools.once import one_at_a_time
-from tests.cluster.go_builds import Report, print_progress
 from tests.e2e.cluster import folders
 from tests.e2e.cluster.commands import run
 from tests.e2e.cluster.engine import DockerEngine, find_engine, start_engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from tests.cluster.go_builds import KUBERNETES_VERSION, Report
+from images.tools.go_builds import KUBERNETES_VERSION, Report
 from tests.e2e.cluster.engine import DockerEngine
 from tests.e2e.cluster.errors import MachineLacks
 from tests.e2e.cluster.machine import NODE_IMAGE_VARIABLE, lacks_for_node_image, this_machine

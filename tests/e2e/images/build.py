@@ -15,9 +15,9 @@ from typing import Final
 
 from images.tools.building import Order
 from images.tools.catalogue import IMAGE_LIST
+from images.tools.go_builds import Report, print_progress
 from images.tools.places import ROOT
 from images.tools.project_wheel import Project
-from tests.cluster.go_builds import Report, print_progress
 from tests.e2e.cluster.engine import DockerEngine
 from tests.e2e.images.cached import ensure
 from tests.e2e.images.errors import TestImagesError

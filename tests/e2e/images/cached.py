@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from images.tools.go_builds import Report
 from images.tools.once import one_at_a_time
-from tests.cluster.go_builds import Report
 from tests.e2e.cluster import folders
 from tests.e2e.cluster.commands import succeeds
 from tests.e2e.cluster.engine import DockerEngine

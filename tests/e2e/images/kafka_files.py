@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from images.tools.fingerprint import fingerprint
-from tests.cluster.go_builds import Report
+from images.tools.go_builds import Report
 from tests.e2e.images.errors import TestImagesError
 
 from delaytopic_local.servers.kafka_jars import ENDPOINT, kafka_runtime

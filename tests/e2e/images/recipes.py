@@ -12,7 +12,7 @@ from images.tools.building import Order, build_image, image_fingerprint, wheel_f
 from images.tools.catalogue import Image
 from images.tools.docker import Docker
 from images.tools.fingerprint import files_fingerprint, fingerprint, tree
-from tests.cluster.go_builds import Report
+from images.tools.go_builds import Report
 from tests.e2e.cluster.engine import DockerEngine
 from tests.e2e.images.cached import LABEL, Recipe, save
 from tests.e2e.images.kafka_files import kafka_fingerprint, stage_kafka

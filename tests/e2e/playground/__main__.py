@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 
 import click
+from images.tools.binaries import helm_program, kubernetes_programs
 from images.tools.errors import ImagesError
+from images.tools.go_builds import ProgramsMissingError, ProgramsNotBuiltError, print_progress
 from tests.cluster.awaiting import NotInTime, await_condition
-from tests.cluster.binaries import helm_program, kubernetes_programs
-from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError, print_progress
 from tests.cluster.helm import HelmError
 from tests.cluster.kubectl import KubectlError
 from tests.cluster.pods import await_rollout

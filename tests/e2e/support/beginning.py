@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.cluster.binaries import helm_program, kubernetes_programs
+from images.tools.binaries import helm_program, kubernetes_programs
 from tests.e2e.cluster.engine import start_engine
 from tests.e2e.cluster.kind_cluster import KindCluster
 from tests.e2e.images.build import build_all

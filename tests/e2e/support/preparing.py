@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 from images.tools.errors import ImagesError
-from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError
+from images.tools.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.e2e.cluster.errors import ClusterError
 from tests.e2e.images.errors import TestImagesError
 from tests.e2e.support.vacancy import Occupied

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 import click
-from tests.cluster.binaries import kubernetes_programs
-from tests.cluster.go_builds import ProgramsMissingError, ProgramsNotBuiltError, print_progress
+from images.tools.binaries import kubernetes_programs
+from images.tools.go_builds import ProgramsMissingError, ProgramsNotBuiltError, print_progress
 from tests.cluster.kubectl import Kubectl, KubectlError
 from tests.e2e.cluster.errors import ClusterError, NotReady
 from tests.e2e.cluster.kind_cluster import KindCluster

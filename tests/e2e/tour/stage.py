@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.cluster.go_builds import Report, print_progress
+from images.tools.go_builds import Report, print_progress
 from tests.cluster.kubectl import Kubectl
 from tests.e2e.support.installation import BOOTSTRAP_SERVERS, INFRASTRUCTURE, OPERATOR_NAMESPACE, RELAY_NAMESPACE
 from tests.e2e.support.moments import await_moment, now_ms

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-from tests.cluster.go_builds import Report
+from images.tools.go_builds import Report
 from tests.e2e.cluster.commands import run
 from tests.e2e.without_registry import debian
 

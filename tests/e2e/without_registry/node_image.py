@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from images.tools.go_builds import KUBERNETES_VERSION, Report, fingerprint
 from images.tools.once import made_once
-from tests.cluster.go_builds import KUBERNETES_VERSION, Report, fingerprint
 from tests.e2e.cluster import folders
 from tests.e2e.cluster.go_programs import (
     KIND_VERSION,

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.go_builds import KUBERNETES_VERSION, Report
+from images.tools.go_builds import KUBERNETES_VERSION, Report
 from tests.e2e.cluster.commands import run
 from tests.e2e.cluster.go_programs import NODE_PROGRAMS
 from tests.e2e.without_registry.debian_root import make_root

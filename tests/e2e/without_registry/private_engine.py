@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.cluster.go_builds import Report
+from images.tools.go_builds import Report
 from tests.e2e.cluster import folders
 from tests.e2e.cluster.commands import run, succeeds
 from tests.e2e.cluster.errors import MachineLacks, NotReady

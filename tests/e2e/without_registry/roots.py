@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from images.tools.fingerprint import fingerprint
-from tests.cluster.go_builds import Report
+from images.tools.go_builds import Report
 from tests.e2e.without_registry.archive import PATH_VARIABLE, Image, architecture, write_archive
 from tests.e2e.without_registry.layer import write_layer
 from tests.e2e.without_registry.root_filesystem import complete, complete_python, download, unpack

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from tests.cluster.go_builds import Report
+from images.tools.go_builds import Report
 from tests.e2e.cluster.go_programs import NODE_PROGRAMS
 from tests.e2e.without_registry.archive import Image, write_archive
 from tests.e2e.without_registry.debian_root import make_root, write_layer

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from images.tools.binaries import s3_program
 from pyspark.sql import SparkSession
-from tests.cluster.binaries import s3_program
 from tests.harness.fixtures import prepared
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import yaml
-from tests.cluster.go_builds import ProgramsMissingError
+from images.tools.go_builds import ProgramsMissingError
 
 
 class _Source(NamedTuple):

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.cluster.go_builds import ProgramsMissingError
+from images.tools.go_builds import ProgramsMissingError
 
 DOWNLOAD_SECONDS = 300.0
 PROGRAMS = ("prometheus", "promtool")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from tests.cluster.binaries import Programs
+from images.tools.binaries import Programs
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.binaries import Programs
+from images.tools.binaries import Programs
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.backlogs import await_pending
 from tests.support.operator.platform import Platform

@@ -1,6 +1,6 @@
 // Command node holds the programs of a Kubernetes node and its control plane, etcd included, in one binary: the name that
 // it is called by decides which program it is. One link and one file of an image instead of eight. Its dependencies have
-// the versions of those of tests/cluster/programs, so that Go compiles what both hold once.
+// the versions of those of images/tools/programs, so that Go compiles what both hold once.
 package main
 
 import (

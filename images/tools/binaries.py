@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from images.tools.once import made_once
-from tests.cluster.go_builds import (
+from images.tools.go_builds import (
     BUILD_FLAGS,
     KUBERNETES_VERSION,
     ProgramsMissingError,
@@ -22,6 +21,7 @@ from tests.cluster.go_builds import (
     program_folder,
     run_go,
 )
+from images.tools.once import made_once
 
 HELM_VERSION: Final = "4.0.4"
 HELM_3_VERSION: Final = "3.19.4"
