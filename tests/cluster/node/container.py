@@ -97,7 +97,7 @@ class Container:
         self._started = time.monotonic()
         self.state.waiting, self.state.started_at, self.state.ended_at = None, timestamp(), None
         self._probes = {
-            name: Probe(self._spec[name], self._spec, self._pod_ip, lambda words: [self._root.mapped(w) for w in words])
+            name: Probe(self._spec[name], self._spec, self._pod_ip)
             for name in ("startupProbe", "readinessProbe", "livenessProbe")
             if name in self._spec
         }

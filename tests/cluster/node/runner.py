@@ -122,9 +122,7 @@ class PodRunner:
             if self._refresh_at:
                 return True  # what was mounted stays when its object goes
             for container in self.containers:
-                if container.state.waiting != ("ContainerCreating", str(missing)):
-                    container.state.waiting = ("ContainerCreating", str(missing))
-                    self._record("FailedMount", str(missing))
+                container.state.waiting = ("ContainerCreating", str(missing))
             return False
         self._refresh_at = time.monotonic() + REFRESH_SECONDS
         return True
@@ -190,21 +188,3 @@ class PodRunner:
     def _token(self) -> str:
         """Not a real one: programs here connect by a kubeconfig, whose token is."""
         return "see KUBECONFIG"
-
-    def _record(self, reason: str, message: str) -> None:
-        """An event about the pod, as a kubelet writes it."""
-        metadata = self.pod["metadata"]
-        involved = {"apiVersion": "v1", "kind": "Pod", **{key: metadata[key] for key in ("name", "namespace", "uid")}}
-        now = timestamp()
-        event = {
-            "metadata": {"generateName": f"{metadata['name']}."},
-            "involvedObject": involved,
-            "reason": reason,
-            "message": message,
-            "type": "Warning",
-            "source": {"component": "kubelet", "host": self._node_name},
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
-        self._client.create(f"/api/v1/namespaces/{metadata['namespace']}/events", event)
