@@ -5,9 +5,9 @@ Secrets are only ever named as files, so that this document may be a ConfigMap.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from delaytopic_api.documents.delay_topic import CesiumSpec, Delay, FixedDelay, Precision, RedeliverySpec, SchedulerSpec
 from delaytopic_api.documents.metadata import API_VERSION, ApiVersion
@@ -130,16 +130,6 @@ class HttpServer(Model):
     ::1; Anywhere, all that reach the port."""
     pending_token_sha256: Sha256 | None = None
     """The SHA-256 of a token: clients from elsewhere that show the token (Authorization: Bearer) may read it, too."""
-
-    @model_serializer(mode="wrap")
-    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written: dict[str, Any] = write(self)
-        # Relays of before refuse a field that they do not know, and what is written anew would roll all relays.
-        if self.pending is PendingAccess.LOOPBACK:
-            written.pop("pending", None)
-        if self.pending_token_sha256 is None:
-            written.pop("pendingTokenSha256", None)
-        return written
 
 
 class RelayLimits(Model):

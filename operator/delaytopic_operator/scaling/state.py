@@ -165,9 +165,7 @@ class ScalingMemory:
         """Return whether a restart from `saved` would decide worse; False in a steady state: no write per poll."""
         if saved is None:
             return True
-        # Operators of before did not write `asked`: that alone is no reason for a write of every record.
-        known = replace(saved, asked=self.asked) if saved.asked is None else saved
-        return _lasting(self) != _lasting(known)
+        return _lasting(self) != _lasting(saved)
 
 
 def _lasting(memory: ScalingMemory) -> tuple[object, ...]:

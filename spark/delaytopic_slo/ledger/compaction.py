@@ -18,10 +18,7 @@ MOST_ROWS: Final = 8_000_000
 
 
 def last_to_compact(runs: Sequence[Run]) -> int:
-    """Return how many of the last runs become one; 0 when none do.
-
-    A run of which nobody counted the rows, as runs of former versions, stays as it is.
-    """
+    """Return how many of the last runs become one; 0 when none do."""
     found = rows = size = 0
     while True:
         like, more = _last_of_size(runs[: len(runs) - found], size, MOST_ROWS - rows)
@@ -43,7 +40,7 @@ def put_together(runs: Sequence[Run], folder: str) -> Run:
         commands=sum(run.commands for run in runs),
         overdue=sum(run.overdue for run in runs),
         asks=joined_ranges(piece for run in runs for piece in run.asks),
-        rows=sum(run.rows or 0 for run in runs),
+        rows=sum(run.rows for run in runs),
         runs=sum(run.runs for run in runs),
     )
 
@@ -52,7 +49,7 @@ def _last_of_size(runs: Sequence[Run], size: int, most_rows: int) -> tuple[int, 
     """Return how many of the last runs are of a size and have no more rows together, and these rows."""
     found = rows = 0
     for run in reversed(runs):
-        if run.rows is None or _size(run) != size or rows + run.rows + run.commands > most_rows:
+        if _size(run) != size or rows + run.rows + run.commands > most_rows:
             break
         found += 1
         rows += run.rows + run.commands

@@ -145,8 +145,8 @@ class Run(Model):
     """Rows of its table of overdue records."""
     asks: list[Range]
     """The ranges of the source that it read."""
-    rows: int | None = None
-    """The rows of its table of records; absent where nobody counted them."""
+    rows: int
+    """The rows of its table of records."""
     runs: int = 1
     """The number of runs that it was put together from."""
 

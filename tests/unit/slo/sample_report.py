@@ -85,7 +85,7 @@ def commit_of(sequence: int = 42) -> Commit:
         ranges=ranges,
         scope=[],
     )
-    run = Run(sequence=sequence, folder="f", first_minute=1, last_minute=2, commands=0, overdue=0, asks=[])
+    run = Run(sequence=sequence, folder="f", first_minute=1, last_minute=2, commands=0, overdue=0, asks=[], rows=0)
     return Commit(
         plan=plan,
         closed_minute=END_MINUTE,

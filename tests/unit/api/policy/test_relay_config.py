@@ -49,7 +49,7 @@ def test_the_relay_is_told_everything_that_is_in_force() -> None:
         },
         "kafka": {"bootstrapServers": "127.0.0.1:9092", "security": {"protocol": "PLAINTEXT"}},
         "suspend": "None",
-        "http": {"host": "127.0.0.1", "port": 0},
+        "http": {"host": "127.0.0.1", "port": 0, "pending": "Loopback"},
         "limits": {
             "idMemory": "64Mi",
             "memory": "256Mi",

@@ -109,7 +109,7 @@ def test_the_relays_document_names_servers_and_topics(tmp_path: Path) -> None:
         "backend": {"type": "RedisZset", "id": "delaytopic.shop.reminders", "redis": {"url": "redis://127.0.0.1:8/0"}},
         "kafka": {"bootstrapServers": "127.0.0.1:9", "security": {"protocol": "PLAINTEXT"}},
         "suspend": "None",
-        "http": {"host": "127.0.0.1", "port": 7},
+        "http": {"host": "127.0.0.1", "port": 7, "pending": "Loopback"},
         "limits": None,
     }
 

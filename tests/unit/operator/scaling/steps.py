@@ -21,7 +21,7 @@ from delaytopic_operator.reconciler import Reconciler
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.scaling.state import ScalingMemory
 
-REMEMBERED = ScalingMemory(partitions=4, replicas=1)
+REMEMBERED = ScalingMemory(partitions=4, replicas=1, asked=1)
 OLD_CLASS = {"effective": {"delayClassGeneration": 0}}
 """The status before a change of the class is applied."""
 OTHERS = frozenset(Key("others", f"rolling-{number}") for number in range(CONFIG.rollouts))

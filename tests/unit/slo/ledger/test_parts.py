@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delaytopic_slo.ledger.parts import FAN, Rewrite, next_parts
@@ -67,6 +67,7 @@ def test_eight_parts_of_a_size_become_one() -> None:
     assert sixty_four == [part_of(0, FAN * FAN * HOUR, FAN * FAN)]
 
 
+@settings(max_examples=30)
 @given(hours=st.integers(1, 2_000), retention=st.one_of(st.none(), st.integers(HOUR, 744 * HOUR)))
 def test_parts_cover_all_minutes_once_and_are_few_whatever_the_number_of_runs(
     hours: int, retention: int | None

@@ -38,7 +38,7 @@ def states(*partitions: tuple[int, int, int], **settings: str) -> dict[str, Topi
 
 
 def committed(plan: Plan) -> Commit:
-    run = Run(sequence=1, folder="f", first_minute=None, last_minute=None, commands=0, overdue=0, asks=[])
+    run = Run(sequence=1, folder="f", first_minute=None, last_minute=None, commands=0, overdue=0, asks=[], rows=0)
     return Commit(
         plan=plan,
         closed_minute=0,
