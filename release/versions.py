@@ -19,12 +19,15 @@ class ReleaseError(Exception):
 
 
 def checked(version: str, former: str) -> str:
-    """Return a version that may follow another one. Raises `ReleaseError`."""
+    """Return a version that may follow another one, or be that one: the first release has the version of the checkout.
+
+    Raises `ReleaseError`. The changelog refuses what was released.
+    """
     found, before = VERSION.fullmatch(version), VERSION.fullmatch(former)
     if found is None:
         raise ReleaseError(f"{version} is no version: write it as 1.2.3, or 1.2.3rc1 for a candidate")
-    if before is not None and _order(found) <= _order(before):
-        raise ReleaseError(f"{version} does not come after {former}, which pyproject.toml has")
+    if before is not None and _order(found) < _order(before):
+        raise ReleaseError(f"{version} comes before {former}, which pyproject.toml has")
     return version
 
 
