@@ -286,7 +286,7 @@ class SecondClock(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is, for messages."""
+        """Return the name that messages call it by."""
         ...
 
     def ask(self) -> None:

@@ -1,4 +1,4 @@
-"""`python -m delaytopic_api.crd.fields FILE`: the tables of fields in a Markdown page, from the models.
+"""`python -m delaytopic_api.crd.fields FILE...`: the tables of fields in Markdown pages, from the models.
 
 A table stands between `<!-- fields of DelayTopic.spec -->` and `<!-- end of fields -->`; what is between is replaced.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,10 +57,11 @@ def _meaning(field: Schema) -> str:
     return str(field.get("description", "")).replace("\n", " ").replace("|", "\\|")
 
 
-def main(path: Path) -> None:
-    """Bring a page up to date."""
-    path.write_text(with_tables(path.read_text(encoding="utf-8")), encoding="utf-8")
+def main(paths: Iterable[Path]) -> None:
+    """Bring pages up to date."""
+    for path in paths:
+        path.write_text(with_tables(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(map(Path, sys.argv[1:]))

@@ -27,7 +27,7 @@ class TrustedCertificate(Model):
     """A certificate authority to trust."""
 
     secret_name: SecretName
-    """The Secret that holds it."""
+    """The name of the Secret that holds it."""
     certificate: SecretKey = "ca.crt"
     """The key inside the Secret."""
 
@@ -85,13 +85,14 @@ class OAuth(Model):
     """The issuer of the tokens that clients show to Kafka, asked by the grant client_credentials."""
 
     token_endpoint_url: TokenEndpointUrl
-    """Where tokens come from, `https://login.example.com/oauth2/token`. They have to be JWTs with `sub` and `exp`."""
+    """The address that tokens come from, such as `https://login.example.com/oauth2/token`. They have to be JWTs
+    with `sub` and `exp`."""
     credentials: ClientCredentials
     """The client's id and secret, sent to the issuer as HTTP Basic."""
     scope: OAuthScope | None = None
     """The scope to ask for, such as `kafka`; several are separated by blanks. Absent: what the issuer gives unasked."""
     extensions: SaslExtensions = {}
-    """SASL extensions to show beside each token, such as `logicalCluster: lkc-1`; up to 20."""
+    """The SASL extensions to show beside each token, such as `logicalCluster: lkc-1`; up to 20."""
     trusted_certificate: TrustedCertificate | None = None
     """The certificate authority to trust of the issuer; absent: those of the operating system."""
 
@@ -112,22 +113,22 @@ class Tls(Model):
     """Encrypt the connection."""
 
     trusted_certificates: Annotated[list[TrustedCertificate], Field(max_length=10)] = []
-    """Certificate authorities to trust; none: those of the operating system."""
+    """The certificate authorities to trust. Absent: those of the operating system."""
 
 
 class Authentication(Model):
     """The credentials with which the relays authenticate to Kafka."""
 
     type: AuthenticationType
-    """The mechanism."""
+    """The mechanism to log in by."""
     username: Annotated[str, Field(max_length=253)] | None = None
-    """For ScramSha512, ScramSha256 and Plain."""
+    """The name to log in by, with ScramSha512, ScramSha256 and Plain."""
     password_secret: PasswordSecret | None = None
-    """For ScramSha512, ScramSha256 and Plain."""
+    """The Secret with the password, with ScramSha512, ScramSha256 and Plain."""
     certificate_and_key: CertificateAndKey | None = None
-    """For TLS."""
+    """The Secret with the client's certificate and key, with TLS."""
     oauth: OAuth | None = None
-    """For OAuthBearer."""
+    """The issuer of tokens and the client's credentials, with OAuthBearer."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -156,11 +157,11 @@ class KafkaConnection(Model):
     """The connection of the relays to Kafka. Secrets are read from the namespace where the relays run."""
 
     bootstrap_servers: BootstrapServers
-    """Brokers to ask first, `host:port`, separated by commas."""
+    """The brokers to ask first, separated by commas, such as `kafka-0:9092,kafka-1:9092`."""
     tls: Tls | None = None
-    """Encrypt the connection; absent: plain text, unless authentication is TLS."""
+    """The encryption of the connection. Absent: plain text, unless authentication is TLS."""
     authentication: Authentication | None = None
-    """Absent: none."""
+    """The way to log in. Absent: without."""
 
 
 class RedisConnection(Model):

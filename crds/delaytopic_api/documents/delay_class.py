@@ -37,18 +37,19 @@ class NamespaceSelector(Model):
     """A selection of namespaces by their labels."""
 
     match_labels: dict[str, str]
-    """Labels that a namespace must have, all of them."""
+    """The namespace must have all of these labels, such as `team: shop`."""
 
 
 class AccessSpec(Model):
     """Namespaces that may use the class, and the topics they may name."""
 
     namespace_selector: NamespaceSelector | None = None
-    """Namespaces whose DelayTopics may use the class. Absent: all."""
+    """The labels of the namespaces whose DelayTopics may use the class. Absent: all namespaces may."""
     source_topics: TopicTemplates = ["{namespace}.*"]
-    """Globs of topics that may be a source; `{namespace}` is that of the DelayTopic."""
+    """The globs of topics that may be a source; `{namespace}` stands for the DelayTopic's, as in `{namespace}.*`."""
     target_topics: TopicTemplates = ["{namespace}.*"]
-    """Globs of topics that may be written to: targets, deliver-to and dead letters."""
+    """The globs of topics that may be written to as target, by deliver-to, as dead letters or history, such as
+    `{namespace}.*`."""
     adopt_topics: TopicTemplates = []
     """Globs of topics that `management: Adopt` may take over, with the rights of this class's Kafka user."""
 
@@ -57,15 +58,15 @@ class LimitsSpec(Model):
     """The most that a DelayTopic may ask for."""
 
     max_delay: LongDelay | None = None
-    """The longest schedule.maxDelay and schedule.delay."""
+    """The longest schedule.maxDelay and schedule.delay that a DelayTopic may have, such as 720h. Absent: no limit."""
     min_precision: Precision | None = None
-    """The finest precision."""
+    """The finest precision that a DelayTopic may have, such as 100ms. Absent: no limit."""
     max_replicas: Annotated[ReplicaCount, Field(ge=1)] | None = None
-    """The most relays of one DelayTopic."""
+    """The most relays that one DelayTopic may have, such as 12. Absent: no limit."""
     max_delay_topics_per_namespace: Annotated[int, Field(strict=True, ge=0)] | None = None
-    """The most DelayTopics of one namespace."""
+    """The most DelayTopics that one namespace may have, such as 50. Absent: no limit."""
     max_partitions: PartitionCount | None = None
-    """The most partitions of a topic."""
+    """The most partitions that a topic may have, such as 48. Absent: no limit."""
     max_partitions_per_namespace: Annotated[int, Field(strict=True, ge=1)] | None = None
     """The most partitions of all topics together that the DelayTopics of one namespace have made, those of the backend
     included; a topic of which nobody says how many it has counts as one."""
@@ -88,26 +89,26 @@ class DefaultsSpec(Model):
     """For what a DelayTopic does not say."""
 
     precision: Precision | None = None
-    """Of spec.precision."""
+    """The precision of DelayTopics that set none, such as 1s."""
     max_delay: LongDelay | None = None
-    """Of spec.schedule.maxDelay."""
+    """The schedule.maxDelay of DelayTopics that set none, such as 720h."""
     guarantee: Guarantee | None = None
-    """Of spec.guarantee."""
+    """The guarantee of DelayTopics that set none."""
     partitions: PartitionCount | None = None
-    """Of source, target and dead letter."""
+    """The number of partitions of source, target and dead-letter topics that set none, such as 12."""
     replication_factor: ReplicationFactor | None = None
-    """Of source, target and dead letter."""
+    """The number of copies of source, target and dead-letter topics that set none, such as 3."""
     drain_timeout: DrainTimeout | None = None
-    """Of spec.drainTimeout."""
+    """The drainTimeout of DelayTopics that set none, such as 15m."""
     target_utilization: Utilization | None = None
-    """Of spec.autoscaling.targetUtilization."""
+    """The autoscaling.targetUtilization of DelayTopics that set none, such as 60%."""
 
 
 class ClassBackendSpec(Model):
     """The place where schedules wait that are not due soon."""
 
     type: BackendType
-    """For DelayTopics that do not choose: RedisZset or KafkaBuckets."""
+    """The backend of DelayTopics that choose none: RedisZset or KafkaBuckets."""
     redis: RedisConnection | None = None
     """The Redis of the class; without it, no DelayTopic of the class can use RedisZset."""
     signing_key: SigningKeySecret | None = None
@@ -125,15 +126,15 @@ class RelayAllowed(Model):
     """Globs of what DelayTopics may set on pods, which run beside those of others; none by default."""
 
     labels: Globs = []
-    """Of labels."""
+    """The globs of the labels that DelayTopics may set on pods, such as `team`."""
     annotations: Globs = []
-    """Of annotations."""
+    """The globs of the annotations that DelayTopics may set on pods, such as `example.com/*`."""
     node_selector: Globs = []
-    """Of labels of nodes."""
+    """The globs of the node labels that DelayTopics may select by, such as `topology.kubernetes.io/*`."""
     tolerations: Globs = []
-    """Of the keys of taints; a toleration without a key needs `*`."""
+    """The globs of the keys of taints that DelayTopics may tolerate; a toleration without a key needs `*`."""
     priority_class_names: Globs = []
-    """Of PriorityClasses."""
+    """The globs of the PriorityClasses that DelayTopics may name, such as `batch-*`."""
     affinity: bool = False
     """Allow any affinity; an anti-affinity can keep pods of others away from a node."""
 
@@ -142,7 +143,7 @@ class RelayTemplate(Model):
     """Settings that all relays of the class share."""
 
     resources: KubernetesObject = {}
-    """Requests and limits, for DelayTopics that set none."""
+    """The requests and limits of relays whose DelayTopics set none."""
     pod_template: KubernetesObject = {}
     """Of the pods; a DelayTopic adds what allowed lets it, and changes nothing that is said here but
     topologySpreadConstraints."""
@@ -184,16 +185,16 @@ class AuditTemplate(Model):
     executors: ExecutorsTemplate = ExecutorsTemplate()
     """Executor pods of audits in mode Kubernetes."""
     resources: KubernetesObject = {}
-    """Requests and limits. Absent: the operator's."""
+    """The requests and limits of an audit's pod. Absent: the operator's."""
     conf: SparkConf = {}
-    """Settings of Spark, beside the operator's and before them."""
+    """The settings of Spark that come before the operator's, such as `spark.sql.shuffle.partitions: "4"`."""
 
 
 class DelayClassSpec(Model):
     """Connections, defaults, limits and access that the class gives."""
 
     connection: KafkaConnection
-    """Kafka; Secrets are read from the namespace where the relays run, and from nowhere else."""
+    """The connection to Kafka; its Secrets are read from the namespace where the relays run, and from nowhere else."""
     topic_provisioning: TopicProvisioning = TopicProvisioning.DIRECT
     """Direct: in Kafka. StrimziKafkaTopic: as KafkaTopic objects. None: topics must exist."""
     backend: ClassBackendSpec = ClassBackendSpec(type=BackendType.KAFKA_BUCKETS)
@@ -205,7 +206,7 @@ class DelayClassSpec(Model):
     limits: LimitsSpec = LimitsSpec()
     """The most that a DelayTopic may ask for."""
     defaults: DefaultsSpec = DefaultsSpec()
-    """For what a DelayTopic does not say."""
+    """The values for what a DelayTopic does not say."""
     relay: RelayTemplate = RelayTemplate()
     """Settings that all relays of the class share."""
     audit: AuditTemplate = AuditTemplate()

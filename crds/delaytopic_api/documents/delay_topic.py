@@ -69,8 +69,8 @@ class SchedulerSpec(Model):
     """Rules of the dialect Scheduler."""
 
     grace_interval: Delay | None = None
-    """A schedule that was produced later than this after its epoch goes to the dead-letter topic. Absent: it is
-    delivered, however late."""
+    """The time after its epoch, such as 1h, beyond which a schedule that is produced goes to the dead-letter topic.
+    Absent: it is delivered, however late."""
     since_days: Annotated[int, Field(strict=True, ge=0, le=3650)] | None = None
     """Schedules that were missed are delivered until the end of this many days after their own, in UTC: 0 for their
     own day. Later they go to the dead-letter topic. Absent: they are delivered, however late."""
@@ -94,12 +94,13 @@ class ScheduleSpec(Model):
     messages; Scheduler, those of etf1's kafka-message-scheduler; SchedulerJson, the JSON of sky-uk's; Redelivery, the
     markers of Splunk's kafka-mq-go."""
     default_delay: Delay | None = None
-    """For records without a time header. Absent: they are delivered at once."""
+    """The delay of records without a time header, such as 10m. Absent: they are delivered at once."""
     delay: FixedDelay | None = None
-    """The same delay for every record, counted from its timestamp; time headers are not read. Where it fits, the
-    cheapest way."""
+    """The same delay for every record, such as 15m, counted from its timestamp; time headers are not read. Where it
+    fits, it is the cheapest way."""
     max_delay: LongDelay | None = None
-    """A record that is due later goes to the dead-letter topic. Absent: the class's default, else 720h."""
+    """The longest delay, such as 720h: a record that is due later goes to the dead-letter topic. Absent: the
+    class's default, else 720h."""
     ids: Ids | None = None
     """ByHeader: the header deliver-id names a schedule, to replace or cancel it. Absent: ByHeader, or Disabled with a
     fixed delay. Other dialects than Native decide it themselves."""
@@ -203,14 +204,14 @@ class SloSpec(Model):
     """The objectives that the audit checks."""
 
     lateness: Lateness | None = None
-    """A record sent later than this after its due time is late. Absent: five times precision."""
+    """The lateness beyond which a record is late, such as 5s after its due time. Absent: five times precision."""
     objective: Percent = Percent("99.9%")
     """The share of records that must not be late."""
     thresholds: Annotated[list[SloThreshold], Field(max_length=MOST_THRESHOLDS)] = []
     """Further objectives of lateness beside this one, each with an error budget of its own: 99% within 100ms, say,
     whose name is Timely-100ms. One that is added later counts for what is graded from the next audit on."""
     window: Annotated[Duration, between("1h", "8760h")] = Duration("720h")
-    """Over which time, up to now; without meaning beside calendar."""
+    """The length of time, up to now, that the objective is about; it means nothing beside calendar."""
     calendar: Calendar | None = None
     """Count the error budget by days, weeks from Monday on, or months, in place of the rolling window: it is whole
     again when the next one begins."""
@@ -256,7 +257,7 @@ class DelayTopicSpec(Model):
     delay_class_name: ClassName | None = None
     """The DelayClass that brings connection, limits and defaults; it cannot be changed later. Absent: the default."""
     connection: KafkaConnection | None = None
-    """Kafka without a class, for a single tenant: Secrets are read from this object's namespace."""
+    """The connection to Kafka without a class, for a single tenant: Secrets are read from this object's namespace."""
     source: SourceSpec
     """The topic that producers write to."""
     target: TargetSpec

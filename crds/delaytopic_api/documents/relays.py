@@ -51,9 +51,9 @@ class AutoscalingSpec(Model):
     """Operator: from the due times ahead. External: an HPA or KEDA, through the scale subresource. Fixed: as
     relay.replicas says."""
     min_replicas: ReplicaCount = 1
-    """Never fewer. Two or more for a precision under 5s: the loss of a single relay costs its restart."""
+    """The fewest relays. Take two or more for a precision under 5s: the loss of a single relay costs its restart."""
     max_replicas: Annotated[ReplicaCount, Field(ge=1)] | None = None
-    """Never more. Absent: the number of source partitions, or the class's limit."""
+    """The most relays. Absent: the number of source partitions, or the class's limit."""
     scale_to_zero: ScaleToZero = ScaleToZero.NEVER
     """WhenNothingPending: no relay runs while nothing is pending and nothing arrives."""
     look_ahead: Annotated[Duration, between("10s", "24h")] = Duration("10m")
@@ -61,7 +61,7 @@ class AutoscalingSpec(Model):
     scale_down_stabilization: Annotated[Duration, between("0s", "24h")] = Duration("5m")
     """The time that fewer relays must have sufficed before some are removed."""
     target_utilization: Utilization | None = None
-    """The load to plan a relay for. Absent: the class's default, else 60%."""
+    """The load to plan a relay for, such as 60%. Absent: the class's default, else 60%."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -89,7 +89,7 @@ class RelaySpec(Model):
     image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     """The container image. Absent: the one that this release of the operator was tested with."""
     resources: KubernetesObject = {}
-    """Requests and limits, as in a container."""
+    """The requests and limits of a relay, as in a container."""
     pod_template: KubernetesObject = {}
-    """Of the pods: labels, annotations, nodeSelector, tolerations, affinity, topologySpreadConstraints and
-    priorityClassName."""
+    """The settings of the pods: labels, annotations, nodeSelector, tolerations, affinity, topologySpreadConstraints
+    and priorityClassName."""

@@ -62,32 +62,32 @@ class Condition(_Status):
     type: Annotated[str, Field(min_length=1, max_length=316)]
     """The condition's type; one of `ConditionType`, or one of a newer operator."""
     status: ConditionStatus
-    """True, False or Unknown."""
+    """The condition's state: True, False or Unknown."""
     observed_generation: Annotated[int, Field(ge=0)] | None = None
     """The generation of spec that was looked at."""
     last_transition_time: AwareDatetime
     """The time at which status last changed."""
     reason: Annotated[str, Field(max_length=1024, pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
-    """A word for programs."""
+    """The reason as a word for programs."""
     message: Annotated[str, Field(max_length=32_768)]
-    """A sentence for people: what is the matter, and what to do."""
+    """The reason as a sentence for people, with what to do."""
 
 
 class EffectiveStatus(_Status):
     """Values that follow from spec, class and defaults; those of schedule count for what is produced from now on."""
 
     precision: str | None = None
-    """In force."""
+    """The precision in force, such as 1s."""
     dialect: str | None = None
     """The headers that are read."""
     max_delay: str | None = None
-    """In force."""
+    """The longest delay in force, such as 720h."""
     default_delay: str | None = None
     """The delay of records without a time header; absent for at once."""
     delay: str | None = None
     """The delay of every record; absent where records say it."""
     ids: str | None = None
-    """The use of names."""
+    """The use of names: ByHeader, ByKey or Disabled."""
     delay_class: str | None = None
     """The class in use, named or default."""
     delay_class_generation: int | None = None
@@ -118,7 +118,7 @@ class FormerRulesStatus(_Status):
     declared_at: AwareDatetime | None = None
     """The time at which the operator saw these rules first."""
     records: RecordCount
-    """At most so many records wait by them."""
+    """The most records that wait by them."""
     partitions: Annotated[int, Field(ge=0)]
     """The number of source partitions in which they do."""
     last_due: AwareDatetime
@@ -140,7 +140,7 @@ class BackendStatus(_Status):
     """The backend in use."""
 
     type: BackendType | None = None
-    """RedisZset or KafkaBuckets."""
+    """The backend: RedisZset or KafkaBuckets."""
     id: str | None = None
     """The identity by which the backlog is found when the same object is applied again."""
     to_move: int | None = None
@@ -152,19 +152,19 @@ class RelayFleetStatus(_Status):
     """The relays as they are."""
 
     replicas: int | None = None
-    """For the scale subresource."""
+    """The number of relays, for the scale subresource."""
     ready_replicas: int | None = None
-    """Running and assigned."""
+    """The number of relays that run and have partitions assigned."""
     desired_replicas: int | None = None
     """The number of relays that the schedule ahead asks for."""
     max_useful_replicas: int | None = None
-    """More than this cannot help."""
+    """The number of relays beyond which more cannot help."""
     selector: str | None = None
-    """For the scale subresource."""
+    """The labels of the relays' pods, for the scale subresource."""
     summary: str | None = None
-    """ready/desired, for kubectl."""
+    """The ready relays of the desired ones, such as 2/2, for kubectl."""
     version: str | None = None
-    """Of the relays' image."""
+    """The version of the relays' image."""
     last_scale_time: AwareDatetime | None = None
     """The time at which the number last changed."""
 
@@ -173,11 +173,11 @@ class BacklogStatus(_Status):
     """Counts of pending records."""
 
     pending: int | None = None
-    """Taken in and not yet delivered."""
+    """The number of records that were taken in and are not yet delivered."""
     overdue: int | None = None
-    """Due and not yet delivered."""
+    """The number of records that are due and not yet delivered."""
     due_within_look_ahead: int | None = None
-    """Due within autoscaling.lookAhead."""
+    """The number of records that are due within autoscaling.lookAhead."""
     next_due: AwareDatetime | None = None
     """The nearest due time."""
     as_of: AwareDatetime | None = None
@@ -188,24 +188,24 @@ class SloBurnRateStatus(_Status):
     """The speed at which the error budget was spent over some time."""
 
     window: Annotated[str, Field(max_length=28)]
-    """The length."""
+    """The length of the window, such as 1h."""
     rate: Annotated[str, Field(max_length=32)]
-    """As a multiple of the allowed one: 1 spends exactly the budget."""
+    """The rate as a multiple of the allowed one: 1 spends exactly the budget."""
     bad: RecordCount = 0
-    """Records that were late or lost."""
+    """The number of records that were late or lost."""
 
 
 class SloObjectiveStatus(_Status):
     """One objective over the window that was audited."""
 
     name: Annotated[str, Field(max_length=32)]
-    """Timely, Complete, Unique or NotEarly; of a threshold its name, such as Timely-100ms."""
+    """The objective's name: Timely, Complete, Unique or NotEarly, or that of a threshold, such as Timely-100ms."""
     objective: Annotated[str | None, Field(max_length=16)] = None
-    """The share that has to be good."""
+    """The share of records that has to be good, such as 99.9%."""
     attainment: Annotated[str | None, Field(max_length=16)] = None
-    """The share that was good; absent when nothing was due."""
+    """The share of records that was good, such as 99.95%; absent when nothing was due."""
     bad: RecordCount = 0
-    """Records that were not good."""
+    """The number of records that were not good."""
     newly_bad: RecordCount | None = None
     """Records that were not good, and that the audit before knew nothing of. The operator counts them; of an objective
     below 100% it does not."""
@@ -223,11 +223,11 @@ class SloFaultsStatus(_Status):
     """Records that broke an objective of 100% and were due within one hour."""
 
     hour: AwareDatetime
-    """Its start."""
+    """The start of the hour."""
     objective: Annotated[str, Field(max_length=32)]
-    """Its name."""
+    """The name of the objective that was broken."""
     records: RecordCount
-    """The number of records."""
+    """The number of records that broke it."""
 
 
 MOST_FAULTY_HOURS = 12
@@ -238,7 +238,7 @@ class SloStatus(_Status):
     """The last audit. Without a verdict, the figures stay those of the last audit that had one."""
 
     verdict: Annotated[str | None, Field(max_length=32)] = None
-    """Met, Missed or CannotJudge."""
+    """The verdict: Met, Missed or CannotJudge."""
     audited_at: AwareDatetime | None = None
     """The time of the last audit."""
     window: Annotated[str | None, Field(max_length=28)] = None
@@ -246,13 +246,13 @@ class SloStatus(_Status):
     window_end: AwareDatetime | None = None
     """The end of the time that is graded."""
     records: RecordCount | None = None
-    """Records that asked for something to happen within the window."""
+    """The number of records that asked for something to happen within the window."""
     lateness_p50: Annotated[str | None, Field(alias="latenessP50")] = None
-    """Half of the records were at most this late."""
+    """The lateness that half of the records did not exceed, such as 12ms."""
     lateness_p99: Annotated[str | None, Field(alias="latenessP99")] = None
-    """99 of 100 records were at most this late."""
+    """The lateness that 99 of 100 records did not exceed, such as 80ms."""
     lateness_p999: Annotated[str | None, Field(alias="latenessP999")] = None
-    """999 of 1000 records were at most this late."""
+    """The lateness that 999 of 1000 records did not exceed, such as 200ms."""
     attainment_percent: str | None = None
     """The share of records that were not late."""
     budget_left_percent: Annotated[str | None, Field(max_length=32)] = None
@@ -263,7 +263,7 @@ class SloStatus(_Status):
     objectives: Annotated[list[SloObjectiveStatus], Field(max_length=8)] | None = None
     """The objectives that are promised, each graded apart."""
     burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8)] | None = None
-    """Shortest window first."""
+    """The burn rates of the error budget, the shortest window first."""
     # Twice as many as audits list: those of a former release may list them.
     faults: Annotated[list[SloFaultsStatus], Field(max_length=2 * MOST_FAULTY_HOURS)] | None = None
     """Hours in which an objective of 100% was broken, latest first; of older ones, if there are more, nothing is
@@ -278,7 +278,7 @@ class PlannedAction(_Status):
     action: str
     """The change that would be made."""
     object: str
-    """To what."""
+    """The object that would be changed, such as `ConfigMap order-reminders`."""
     detail: str | None = None
     """The reason, with its values."""
 
@@ -289,7 +289,7 @@ class DelayTopicStatus(_Status):
     observed_generation: int | None = None
     """The generation of spec that this status is about."""
     conditions: Annotated[list[Condition], Field(max_length=32)] = []
-    """One of each type."""
+    """The conditions, one of each type."""
     effective: EffectiveStatus | None = None
     """Values that follow from spec, class and defaults."""
     former_rules: Annotated[list[FormerRulesStatus], Field(max_length=MOST_FORMER)] = []

@@ -26,14 +26,15 @@ class TopicSpec(Model):
     """Managed: created, and a topic that is there already is refused. Adopt: one that is there is taken over.
     Observe: never changed."""
     partitions: PartitionCount | None = None
-    """The number of partitions, which can only grow. Absent: the class's default, else the broker's."""
+    """The number of partitions, such as 12, which can only grow. Absent: the class's default, else the broker's."""
     replication_factor: ReplicationFactor | None = None
-    """Copies of each partition. Absent: the class's default, else the broker's."""
+    """The number of copies of each partition, such as 3. Absent: the class's default, else the broker's."""
     retention: Annotated[Duration, between("1s", LONGEST_RETENTION)] | None = None
     """The time that records are kept. Absent: for the source maxDelay and a week, so that a lost backend can be
     rebuilt; for others the broker's default."""
     config: TopicConfig = {}
-    """Other settings of the topic. Only those listed are written and corrected."""
+    """The other settings of the topic, such as `compression.type: zstd`. Only those listed are written and
+    corrected."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -62,6 +63,6 @@ class TargetSpec(TopicSpec):
     """The topic that records appear on."""
 
     allowed: Annotated[list[TopicGlob], Field(max_length=100)] = []
-    """Globs of further topics that the header deliver-to may name, such as `shop.*`."""
+    """The globs of further topics that the header deliver-to may name, such as `shop.*`."""
     partitioning: Partitioning = Partitioning.BY_KEY
     """ByKey: as Kafka's producers do. SamePartition: the source record's number. RoundRobin: each in turn."""

@@ -36,7 +36,8 @@ class OAuthClient(Model):
     """The issuer of the tokens that clients show to Kafka, asked by the grant client_credentials."""
 
     token_endpoint_url: TokenEndpointUrl
-    """Where tokens come from, `https://login.example.com/oauth2/token`. They have to be JWTs with `sub` and `exp`."""
+    """The address that tokens come from, such as `https://login.example.com/oauth2/token`. They have to be JWTs with
+    `sub` and `exp`."""
     client_id_file: FilePath
     """A file that holds the client's id."""
     client_secret_file: FilePath

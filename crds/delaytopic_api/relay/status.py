@@ -208,7 +208,7 @@ class SecondClockStatus(_Status):
     ahead_ms: Int64 | None = None
     """The time by which the relay's clock is ahead, about; below 0 if it is behind, null before the first answer."""
     message: str | None = None
-    """What is wrong with the clocks, and what follows; null while nothing is."""
+    """The trouble with the clocks, and what follows; null while there is none."""
     trouble: str | None = None
     """The reason why the other clock did not answer the last question; null if it did."""
 

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 GATEWAY_TOPICS: Final = "delaytopic.gateway."
-"""What topics of gateways begin with."""
+"""The beginning of the names of gateways' topics."""
 RESERVED: Final = "__.*|delaytopic[._].+[._]delay[._](ids|[0-9]+)|delaytopic[._]gateway[._].+"
 """Kafka's own, those of the KafkaBuckets backend, which belong to one backlog each, and those of gateways. Dots and
 underscores are one for Kafka, see `unified`."""

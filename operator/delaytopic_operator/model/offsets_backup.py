@@ -42,7 +42,7 @@ class OutdatedOffsets(Model):
     restored_ms: int
     """The time at which they were restored."""
     since_ms: int
-    """What was delivered since then comes again."""
+    """The time since which what was delivered comes again."""
 
 
 def updated(kept: OffsetsBackup | None, read: OffsetsBackup | None, now_ms: int) -> OffsetsBackup | None:

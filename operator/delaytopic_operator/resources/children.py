@@ -27,7 +27,7 @@ from delaytopic_operator.resources.template import merged_template, template_pro
 
 
 class Remembered(NamedTuple):
-    """What relays are told beside the settings: what the operator knows of what was before."""
+    """The facts that relays are told beside the settings: what the operator knows of earlier ones."""
 
     declared_ms: int | None = None
     """The time at which the rules for records were declared."""

@@ -49,7 +49,7 @@ class Destination(NamedTuple):
 Senders = Mapping[Destination, Collection[int]]
 """The source partitions that have sent to each destination."""
 Sight = Mapping[Destination, str | None]
-"""What a look has found: the reason why a destination cannot be written to, None for one that can.
+"""The findings of a look: the reason why a destination cannot be written to, None for one that can.
 
 Empty if the cluster itself does not answer.
 """

@@ -33,7 +33,7 @@ TARGET_KEY: Final = "scheduler-target-key"
 _EXPIRED: Final = (ENDED, b"expired")
 _SECOND_MS: Final = 1_000
 _BLANK: Final = re.compile(r"[\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*")
-"""What Go's `strings.TrimSpace` leaves nothing of."""
+"""The blanks that Go's `strings.TrimSpace` cuts off."""
 _DAY_MS: Final = 86_400_000
 _SPACE, _LAST_OF_ASCII = 0x20, 0x7F
 

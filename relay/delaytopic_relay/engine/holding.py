@@ -36,7 +36,7 @@ class OwnTopics(NamedTuple):
 
 
 class Holding:
-    """What does not answer, and who waits for it; all is called from the loop's thread."""
+    """The topics that do not answer, and the partitions that wait for them; all is called from the loop's thread."""
 
     def __init__(self, own: OwnTopics, further: FurtherTargets, look_at: LookAt, clock: Clock) -> None:
         """`look_at` looks at topics without waiting, and without writing to them."""

@@ -64,7 +64,7 @@ ONLY_READS: Settings = {
 """Of a consumer that never joins the group, and reads a record of each partition."""
 
 UNREADABLE = frozenset({KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG, KafkaError._NOT_IMPLEMENTED})
-"""What the client says of a batch that it cannot unpack or take apart, and fetches again twice a second for ever."""
+"""The client's errors for a batch that it cannot unpack or take apart, and fetches again twice a second for ever."""
 
 Group = Sequence[SourceMessage]
 AskEnds = Callable[[Collection[int], IsolationLevel], Mapping[int, "Future[ListOffsetsResultInfo]"]]

@@ -24,7 +24,7 @@ BEFORE_ALL: Final[Place] = (-1, -1, -1)
 
 
 class Selection(NamedTuple):
-    """Which records are listed: those that come behind a place and fit all that is set."""
+    """The records that are listed: those that come behind a place and fit all that is set."""
 
     after: Place = BEFORE_ALL
     id: bytes | None = None
