@@ -1,4 +1,4 @@
-"""The table of mutants in docs/explanation/exactness.md, between its markers."""
+"""The table of mutants in docs/explanation/checks.md, between its markers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tests.simulation.mutants.table import MUTANTS
 from tests.support.paths import ROOT
 
-PAGE = ROOT / "docs" / "explanation" / "exactness.md"
+PAGE = ROOT / "docs" / "explanation" / "checks.md"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 
 

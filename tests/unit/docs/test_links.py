@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.paths import ROOT
 
-FOLDERS = ("docs", "charts", "tests", "examples", "gitops")
+FOLDERS = ("docs", "charts", "tests", "examples", "gitops", "bench")
 PAGES = [*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))]
 LINK = re.compile(r"\[([^\]]*)\](?:\(([^)\s]+)\)|: +(\S+))")
 HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)

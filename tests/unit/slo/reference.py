@@ -1,4 +1,4 @@
-"""`python -m tests.unit.slo.reference`: the tables of docs/reference/slo-report.md, from the models."""
+"""`python -m tests.unit.slo.reference`: the tables of docs/reference/slo-report-fields.md, from the models."""
 
 from __future__ import annotations
 

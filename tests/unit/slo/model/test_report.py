@@ -9,7 +9,7 @@ from tests.unit.slo.sample_report import sample_report
 
 from delaytopic_slo.model.report import Report
 
-DOCS = Path(__file__).parents[4] / "docs" / "reference" / "slo-report.md"
+DOCS = Path(__file__).parents[4] / "docs" / "reference" / "slo-report-fields.md"
 
 
 def test_a_report_survives_its_json() -> None:
