@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo packed test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-slo simulate-scaling report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
+.PHONY: help install demo packed test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-slo report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,8 +48,8 @@ pytest: prepare ## All tests of `test`, without lint
 	@$(BIN)/python -m pytest -m "$(EVERY_DAY) and not alone" $(TOGETHER); together=$$?; \
 		$(BIN)/python -m pytest -m "$(EVERY_DAY) and alone" $(ALONE) && exit $$together
 
-test-unit: $(STAMP) ## The tests that need no server, in under a minute
-	@$(BIN)/python -m pytest -m "not integration and not long and not nightly and not e2e"
+test-unit: $(STAMP) ## The tests that need no server, in some minutes
+	@$(BIN)/python -m pytest -m "not integration and not long and not nightly and not e2e" $(TOGETHER)
 
 test-nightly: $(STAMP) ## What is long and rare: more faults, crash points, brokers of three, thousands of objects, many seeds
 	@$(BIN)/python -m tests.harness.prepare --nightly
@@ -72,9 +72,6 @@ bench: $(STAMP) ## Measure all of delivery on this machine, in under 20 minutes;
 bench-quick: $(STAMP) ## Of `bench` what takes a few minutes; writes no page
 	@-$(BIN)/python relay/packed/build.py
 	@$(BIN)/python -m bench.quick
-
-simulate-scaling: $(STAMP) ## Compare the autoscaling rule with an HPA and with fixed numbers, in a simulated day
-	@$(BIN)/python -m bench.scaling
 
 bench-slo: $(STAMP) ## Measure the SLO audit on this machine
 	@$(BIN)/python -m bench.slo
@@ -113,7 +110,7 @@ release: $(STAMP) ## Make all that a release publishes, in build/release/VERSION
 
 crds: $(STAMP) ## Generate crds/*.yaml from the models, and of the chart and the Kustomize base what follows from them
 	@$(BIN)/python -m delaytopic_api.crd
-	@$(BIN)/python -m delaytopic_api.crd.fields docs/reference/delaytopic.md
+	@$(BIN)/python -m delaytopic_api.crd.fields docs/reference/delaytopic.md docs/reference/delayclass.md
 	@$(BIN)/python -m charts.tools
 
 docs: $(STAMP) ## The documentation as a site, in build/site; a link that leads nowhere fails it

@@ -15,7 +15,7 @@ import click
 from bench.bed import embedded_bed
 from bench.conductor import Conductor
 from bench.errors import BenchError
-from bench.figures.page import page_with, plots_of
+from bench.figures.page import page_with
 from bench.figures.report import goals_table, tables
 from bench.figures.results import document, figures_of
 from bench.machine import describe_machine, describe_redis, load, processors
@@ -46,9 +46,7 @@ def command(name: str, groups: Iterable[Group], sizes: Sizes, shake_out: Sizes |
     @click.option(
         "--records", type=click.IntRange(10_000), help="For the null relay. Absent: what it copies in a second."
     )
-    @click.option(
-        "--into", type=click.Path(file_okay=False, path_type=Path), help="Write results, page and plots here."
-    )
+    @click.option("--into", type=click.Path(file_okay=False, path_type=Path), help="Write results and page here.")
     @click.option(
         "-o", "--output", type=click.Choice(["table", "json", "markdown"]), default="table", show_default=True
     )
@@ -107,7 +105,7 @@ def measure(rounds: Mapping[Group, int], sizes: Sizes) -> dict[str, Any]:
 
 
 def write(results: dict[str, Any], into: Path | None, file: Path) -> None:
-    """Write results as JSON and, of those that are kept and where asked to, the page and its plots."""
+    """Write results as JSON and, of those that are kept and where asked to, the page."""
     file = file if into is None else into / file.name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
@@ -118,11 +116,8 @@ def write(results: dict[str, Any], into: Path | None, file: Path) -> None:
 
 
 def write_page(results: dict[str, Any], page: Path) -> None:
-    """Put results into the words of the page, with their plots beside it."""
+    """Put results into the words of the page."""
     page.write_text(page_with(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
-    for path, svg in plots_of(results).items():
-        (page.parent / path).parent.mkdir(exist_ok=True)
-        (page.parent / path).write_text(svg, encoding="utf-8")
 
 
 def show(results: dict[str, Any], output: str) -> None:

@@ -4,10 +4,8 @@ from typing import cast
 
 import pytest
 from bench.clock import now_ms
-from bench.dialect_costs import STEPS, Way
 from bench.dialects import NATIVE, OTHERS, Speech
 from bench.processes.measured import by_record, relay_config
-from bench.records import key_of
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 
 from delaytopic_api.relay import RelayBackend
@@ -49,26 +47,3 @@ def test_a_record_is_due_when_its_plan_says(speech: Speech) -> None:
     counts_down = speech.dialect in (Dialect.BLACK_BOX, Dialect.REDELIVERY)
     late_ms = command.due_ms - planned_ms
     assert 0 <= late_ms <= (5_000 if counts_down else 0)
-
-
-@pytest.mark.parametrize("granularity_ms", [1, 1_000])
-def test_a_plan_is_never_before_what_was_asked_for(granularity_ms: int) -> None:
-    speech = NATIVE._replace(granularity_ms=granularity_ms)
-
-    found = [speech.due_ms(due_ms) for due_ms in (0, 1, 999, 1_000, 1_001)]
-
-    assert found == ([0, 1, 999, 1_000, 1_001] if granularity_ms == 1 else [0, 1_000, 1_000, 1_000, 2_000])
-
-
-@pytest.mark.parametrize("speech", EVERY, ids=lambda speech: str(speech.dialect))
-def test_a_record_has_the_key_of_its_sequence_number(speech: Speech) -> None:
-    key, _, _ = speech.write(7, 0, "target")
-
-    assert key == key_of(7)
-
-
-@pytest.mark.parametrize("speech", EVERY, ids=lambda speech: str(speech.dialect))
-def test_each_step_of_a_delivery_has_its_cost_and_writes_what_is_counted(speech: Speech) -> None:
-    costs = Way(speech, 250).go()
-
-    assert [*costs] == [*STEPS]

@@ -32,12 +32,6 @@ def test_each_phase_has_its_lateness_and_the_burst_its_last_record() -> None:
     )
 
 
-def test_a_plan_without_a_burst_has_no_figure_for_it() -> None:
-    found = lateness_in(Plan((Phase(1, 1),), burst=0), flow({0: 1}, {}))
-
-    assert found.burst_ms is None
-
-
 def killed(at_ms: int, back_ms: int, caught_up_ms: int) -> Flow:
     """A record every 10 ms for ten seconds; those due in the gap come when it is over, the rest on time."""
     due_ms = {number: number * 10 for number in range(1_000)}
