@@ -93,7 +93,7 @@ def doubts(report: Report) -> list[str]:
     return [note for note in report.notes if "judged wrongly" in note or "could not be learned" in note]
 
 
-@pytest.mark.parametrize("reader", ["client", "connector"])
+@pytest.mark.parametrize("reader", ["client", pytest.param("connector", marks=pytest.mark.nightly)])
 def test_the_audit_after_an_edit_has_no_finding_on_what_relays_read_by_the_rules_of_before(
     spark: SparkSession, edited: Edited, reader: str
 ) -> None:

@@ -69,6 +69,7 @@ def test_p1_p2_p3_a_relay_that_is_told_to_stop_names_no_owner_and_its_successor_
     assert lines_of(second, "error", "critical") == []
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("relays start one after another, and share what is there")
 def test_p1_p2_p3_the_shards_of_a_relay_that_leaves_go_to_the_one_that_is_there(make_route: MakeRoute) -> None:
     route = make_route(**ENDLESS_SESSION)
@@ -108,6 +109,7 @@ def test_p1_p2_p3_p4_a_relay_that_was_killed_and_is_started_again_by_hand_goes_o
     assert [line["packed"] for line in killed.log_lines() if line["event"] == "started"] == [packed]
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("a relay is replaced under load, and joins again")
 def test_p1_p2_p3_a_frozen_relay_whose_name_another_one_took_joins_without_it_when_it_wakes_and_harms_nothing(
     make_route: MakeRoute,
@@ -128,6 +130,7 @@ def test_p1_p2_p3_a_frozen_relay_whose_name_another_one_took_joins_without_it_wh
     assert frozen.terminate(GRACE_S) == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("a relay is taken out of its group under load, and joins again")
 def test_p1_p2_p3_a_relay_that_runs_and_was_taken_out_of_its_group_by_mistake_loses_time_and_nothing_else(
     make_route: MakeRoute,

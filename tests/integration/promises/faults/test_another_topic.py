@@ -126,6 +126,7 @@ def test_p1_a_source_that_is_made_anew_while_a_relay_runs_is_no_more_read_until_
 
 
 @ONLY_BUCKETS
+@pytest.mark.nightly
 @pytest.mark.takes_long("two relays start one after another")
 def test_p1_a_group_that_a_tool_has_set_to_the_end_stands_still_with_bucket_topics_until_repeats_are_accepted(
     make_route: MakeRoute,
@@ -152,6 +153,7 @@ def in_an_hour() -> str:
     return (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:00Z")
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("two relays start one after another")
 def test_p1_a_group_that_a_tool_has_set_to_the_end_delivers_what_waits_in_redis(make_route: MakeRoute) -> None:
     route = make_route(partitions=1)
@@ -189,6 +191,7 @@ def test_p2_a_group_that_was_deleted_stands_still_until_repeats_are_accepted(mak
     assert {*map(int, filter(None, values(route)))} == {*range(50)}
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("a second Kafka starts, and three relays do")
 def test_p1_offsets_that_a_mirror_has_translated_are_no_progress_of_the_mirrored_topic(
     make_route: MakeRoute, own_kafka: KafkaServer, redis: RedisAddress, tmp_path: Path

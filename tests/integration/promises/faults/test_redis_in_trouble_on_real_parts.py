@@ -86,6 +86,7 @@ def test_p1_p2_p3_while_redis_is_full_what_waits_leaves_in_time_and_nothing_is_l
         assert late_ms[-1] < LATE_MS
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("a primary and its replica start, and records wait for seconds")
 def test_p1_p2_p3_a_primary_that_is_demoted_behind_its_address_is_left_within_seconds(
     a_route: MakeRoute, tmp_path: Path, record_property: Record

@@ -119,6 +119,7 @@ def test_a_clock_that_jumps_while_a_relay_works_holds_delivery_until_it_is_set_r
 
 @pytest.mark.takes_long("a relay starts twice")
 @BOTH_BACKENDS
+@pytest.mark.nightly
 def test_what_is_produced_after_a_clock_has_come_back_is_in_time_and_what_left_early_does_not_leave_again(
     make_route: MakeRoute, tmp_path: Path
 ) -> None:

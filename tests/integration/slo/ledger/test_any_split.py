@@ -68,6 +68,7 @@ def test_three_runs_give_the_same_verdicts_findings_and_histogram_as_one(spark: 
     assert_same_after_any_runs(spark, 4711, 100, [BASE_MS + HOUR_MS + 1_234_567, BASE_MS + 3 * HOUR_MS + 1])
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("carries out eleven runs")
 def test_runs_whose_records_were_put_together_give_the_same_as_one(spark: SparkSession) -> None:
     cuts = [BASE_MS + number * HOUR_MS // 3 for number in range(FAN + 1)]

@@ -80,6 +80,7 @@ def report_and_rows(
     return report, len(rows)
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("writes a month of verdicts")
 def test_the_driver_collects_no_more_rows_for_a_month_than_for_four_days(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

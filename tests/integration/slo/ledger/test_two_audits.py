@@ -88,6 +88,8 @@ def test_a_place_that_takes_no_files_is_no_conflict(spark: SparkSession, tmp_pat
 
 
 @pytest.mark.takes_long("carries out three runs")
+# Each day a file is created once on S3, too.
+@pytest.mark.parametrize("place", ["a folder", pytest.param("S3", marks=pytest.mark.nightly)], indirect=True)
 def test_of_two_runs_of_a_plan_the_first_to_commit_counts_with_all_its_tables(
     spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +200,7 @@ def test_the_plan_of_whoever_was_quicker_stays(spark: SparkSession, place: str) 
     assert ledger.open_plan() == quicker
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("carries out three runs")
 def test_a_run_on_s3_whose_server_dies_before_its_commit_is_repeated_with_the_tables_of_a_folder(
     spark: SparkSession, s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
