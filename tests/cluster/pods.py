@@ -24,9 +24,3 @@ def await_rollout(client: KubeClient, namespace: str, name: str, replicas: int, 
 
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
     return await_object(client, path, holds, seconds=seconds) or {}
-
-
-def waiting_reasons(pod: Object) -> dict[str, str]:
-    """Return why containers of a pod do not run, by container: CreateContainerConfigError, CrashLoopBackOff, ..."""
-    statuses = pod.get("status", {}).get("containerStatuses", [])
-    return {status["name"]: status["state"]["waiting"]["reason"] for status in statuses if "waiting" in status["state"]}
