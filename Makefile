@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo packed test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-slo report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
+.PHONY: help install demo packed test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-audit report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,8 +73,8 @@ bench-quick: $(STAMP) ## Of `bench` what takes a few minutes; writes no page
 	@-$(BIN)/python relay/packed/build.py
 	@$(BIN)/python -m bench.quick
 
-bench-slo: $(STAMP) ## Measure the SLO audit on this machine
-	@$(BIN)/python -m bench.slo
+bench-audit: $(STAMP) ## Measure the SLO audit on this machine
+	@$(BIN)/python -m bench.audit
 
 report: $(STAMP) ## Run the demo, audit its topics with Spark, and show the report
 	@$(BIN)/python -m delaytopic_cli.audited_demo

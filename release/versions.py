@@ -73,7 +73,7 @@ def _chart(text: str, version: str) -> str:
 
 
 def _images(text: str, version: str) -> str:
-    for image in ("relay", "slo"):
+    for image in ("relay", "audit"):
         text = _once(text, rf'"delaytopic/{image}:[^"]*"', f'"delaytopic/{image}:{version}"', "config.py")
     return text
 

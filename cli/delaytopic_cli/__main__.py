@@ -28,8 +28,10 @@ _COMMANDS = {
         "delaytopic_cli.commands.dead_letters:dead_letters", "List dead letters, and send them again.", "client"
     ),
     "plan": Lazy("delaytopic_cli.plan.command:plan", "Show what the operator would make of DelayTopics.", "operator"),
-    "slo": Lazy(
-        "delaytopic_cli.slo.group:slo", "Judge from the topics whether every record arrived, once, on time.", "slo"
+    "audit": Lazy(
+        "delaytopic_cli.audit.group:audit",
+        "Judge from the topics whether every record arrived, once, on time.",
+        "audit",
     ),
 }
 

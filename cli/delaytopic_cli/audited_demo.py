@@ -18,8 +18,13 @@ import click
 from delaytopic_api import Settings
 from delaytopic_api.errors import ApiError
 from delaytopic_api.relay import KafkaClient
-from delaytopic_cli.slo.options import rules_of
-from delaytopic_cli.slo.publishing import EXIT_CODES, clock_ms, fail, show_progress
+from delaytopic_audit.audit import Audit, Options
+from delaytopic_audit.errors import AuditError
+from delaytopic_audit.model import Report
+from delaytopic_audit.outputs import write_outputs
+from delaytopic_audit.runtime.session import spark_session
+from delaytopic_cli.audit.options import rules_of
+from delaytopic_cli.audit.publishing import EXIT_CODES, clock_ms, fail, show_progress
 from delaytopic_gateway.client.kafka_clients import producer
 from delaytopic_gateway.client.sending import Sending
 from delaytopic_gateway.client.topics import create_topics
@@ -32,11 +37,6 @@ from delaytopic_local.session.documents import read_settings, topic_plans
 from delaytopic_local.session.session import needs_a_redis, relay_groups
 from delaytopic_process.errors import ProgramError
 from delaytopic_process.waiting import wait_until
-from delaytopic_slo.audit import Audit, Options
-from delaytopic_slo.errors import SloError
-from delaytopic_slo.model import Report
-from delaytopic_slo.outputs import write_outputs
-from delaytopic_slo.runtime.session import spark_session
 
 WINDOW_MS = 10 * 60_000
 ARRIVAL_SECONDS = 90.0
@@ -46,7 +46,7 @@ AHEAD_MS = 5 * 60_000
 
 @click.command()
 @click.option("-f", "--file", default=EXAMPLE, type=click.Path(exists=True, path_type=Path), help="The DelayTopic.")
-@click.option("--output", default="slo-report", show_default=True, type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--output", default="audit-report", show_default=True, type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--open/--no-open", "opens", default=True, help="Show the report in a browser.")
 def main(file: Path, output: Path, opens: bool) -> None:
     """Deliver 20,000 records with a crash on the way, audit the topics, and show the report."""
@@ -55,7 +55,7 @@ def main(file: Path, output: Path, opens: bool) -> None:
         report = audited_demo(read_settings(file)[0], Scenario(), show_progress)
         folder = output / report.delay_topic.replace("/", ".")
         page = write_outputs(report, folder)[1].resolve()
-    except SloError as error:
+    except AuditError as error:
         sys.exit(fail(error))
     except (ProgramError, ApiError) as error:
         click.echo(f"error: {error}", err=True)
@@ -67,7 +67,7 @@ def main(file: Path, output: Path, opens: bool) -> None:
 
 
 def audited_demo(settings: Settings, scenario: Scenario, progress: Callable[[str], None]) -> Report:
-    """Run the records through a relay that is killed on the way, and audit them; raises ProgramError and SloError."""
+    """Run the records through a relay that is killed on the way, and audit them; raises ProgramError and AuditError."""
     with (
         data_directory(None) as directory,
         running_servers(directory, needs_redis=needs_a_redis(settings), progress=progress) as servers,

@@ -37,6 +37,6 @@ IMAGE_LIST: Final = (
     Image("relay", extra="relay", repository="delaytopic/relay", takes_extension=True),
     Image("operator", extra="operator", repository="delaytopic/operator"),
     Image("gateway", extra="gateway", repository="delaytopic/gateway"),
-    Image("audit", extra="slo", repository="delaytopic/slo", has_jars=True),
+    Image("audit", extra="audit", repository="delaytopic/audit", has_jars=True),
 )
 """In the order in which they are built."""

@@ -26,7 +26,7 @@ class Images(Model):
 
     relay: Image = "delaytopic/relay:0.1.0"
     """For relays whose DelayTopic names no image."""
-    audit: Image = "delaytopic/slo:0.1.0"
+    audit: Image = "delaytopic/audit:0.1.0"
     """For the SLO audit."""
     pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
     """imagePullPolicy of both."""

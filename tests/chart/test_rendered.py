@@ -82,7 +82,7 @@ def test_by_default_the_configuration_says_only_what_follows_from_the_release(he
         "kind": "OperatorConfig",
         "namespace": NAMESPACE,
         "operatorLabels": OPERATOR_LABELS,
-        "images": {"relay": "delaytopic/relay:0.1.0", "audit": "delaytopic/slo:0.1.0"},
+        "images": {"relay": "delaytopic/relay:0.1.0", "audit": "delaytopic/audit:0.1.0"},
         "relayNamespaces": [],
     }
 
@@ -107,7 +107,7 @@ def test_settings_of_the_operator_reach_its_configuration_and_cannot_contradict_
         },
         "images": {
             "relay": "registry.example/mirror/delaytopic/relay:0.1.0",
-            "audit": "registry.example/mirror/delaytopic/slo:0.1.0",
+            "audit": "registry.example/mirror/delaytopic/audit:0.1.0",
             "pullPolicy": "Always",
             "pullSecrets": ["registry"],
         },

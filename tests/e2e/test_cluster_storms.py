@@ -15,7 +15,7 @@ from tests.e2e.support.storm import Victim, storm, strike_all
 from tests.e2e.support.team import MakeTeam, Sending, Team
 from tests.e2e.traffic.plan import Plan
 
-from delaytopic_slo.model.report import ObjectiveName
+from delaytopic_audit.model.report import ObjectiveName
 
 pytestmark = pytest.mark.e2e
 

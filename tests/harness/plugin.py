@@ -24,7 +24,7 @@ BOUND_S: Final = 10.0
 NOISE: Final = 6.0
 """The factor by which a test without that mark may exceed it before it fails the run: no busy machine explains more."""
 NOT_EVERY_DAY: Final = ("nightly", "e2e", "backlog")
-SPARK: Final = "tests/integration/slo/"
+SPARK: Final = "tests/integration/audit/"
 ALONE: Final = "tests/integration/"
 """The folder of all tests with the mark `alone`: the Makefile looks for them nowhere else."""
 SNAPSHOT: Final = "DELAYTOPIC_TEST_DURATIONS"

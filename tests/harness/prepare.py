@@ -17,10 +17,10 @@ from images.tools.errors import ImagesError
 from images.tools.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.harness.browser import chromium_program
 from tests.harness.tls_redis import tls_redis_program
+from tests.support.audit.spark_jars import spark_jars
 from tests.support.chart.foreign_definitions import foreign_definitions
 from tests.support.chart.promtool import prometheus_program, promtool_program
 from tests.support.producers import console_producer, other_programs
-from tests.support.slo.spark_jars import spark_jars
 
 from delaytopic_local.errors import EmbeddedServerError
 from delaytopic_local.servers.kafka_jars import kafka_runtime

@@ -22,9 +22,9 @@ from delaytopic_gateway.client.lateness import milliseconds_text
 NO_AUDIT: Final = "NoAudit"
 """The operator's reason of SLOMet while no audit can be set up: no verdict."""
 HOW_TO_AUDIT_A_CLUSTER: Final = (
-    "no audit yet: the operator's configuration sets them up (audit of the chart's values), or run delaytopic slo run"
+    "no audit yet: the operator's configuration sets them up (audit of the chart's values), or run delaytopic audit run"
 )
-HOW_TO_AUDIT_LOCAL: Final = "no audit yet: run delaytopic slo run -f {}"
+HOW_TO_AUDIT_LOCAL: Final = "no audit yet: run delaytopic audit run -f {}"
 _VERDICTS: Final = {
     ConditionStatus.TRUE: "Met",
     ConditionStatus.FALSE: "Missed",

@@ -25,7 +25,7 @@ _LATEST_MS: Final = 253_402_300_799_999
 
 
 class VerdictMessage(Model):
-    """The message that `delaytopic slo run` writes with `--status-file`, and serves with `--serve`."""
+    """The message that `delaytopic audit run` writes with `--status-file`, and serves with `--serve`."""
 
     delay_topic: str
     verdict: Annotated[str, Field(max_length=32)]

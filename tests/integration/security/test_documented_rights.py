@@ -26,11 +26,11 @@ from tests.support.relay.route import PARTITIONS, Route, Servers
 from tests.support.servers.secure_servers import PASSWORD, SCRAM, USERNAME, SecureKafka, by_password, secure_kafka
 from tests.support.servers.tls import Certificates, make_certificates
 
+from delaytopic_audit.errors import ReadingError
+from delaytopic_audit.reading.facts import KafkaFacts
 from delaytopic_operator.errors import KafkaUnavailable
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig
-from delaytopic_slo.errors import ReadingError
-from delaytopic_slo.reading.facts import KafkaFacts
 
 pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 

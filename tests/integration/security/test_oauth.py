@@ -24,6 +24,10 @@ from tests.support.servers.secure_servers import GuardedRoute
 from tests.support.servers.tls import make_certificates
 
 from delaytopic_api.documents import API_VERSION, KafkaConnection
+from delaytopic_audit.model.manifest import Range, Role
+from delaytopic_audit.reading.client import ReadingJob, batches
+from delaytopic_audit.reading.facts import KafkaFacts
+from delaytopic_audit.reading.settings import client_settings
 from delaytopic_gateway.__main__ import kafka_settings as settings_of_the_gateway
 from delaytopic_gateway.client.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
 from delaytopic_local.servers.process import ManagedProcess
@@ -31,10 +35,6 @@ from delaytopic_operator.errors import KafkaNotAuthenticated, KafkaUnavailable
 from delaytopic_operator.kafka.admin import KafkaClusters
 from delaytopic_operator.kafka.credentials import kafka_settings
 from delaytopic_operator.model.secret_values import SecretValues
-from delaytopic_slo.model.manifest import Range, Role
-from delaytopic_slo.reading.client import ReadingJob, batches
-from delaytopic_slo.reading.facts import KafkaFacts
-from delaytopic_slo.reading.settings import client_settings
 
 pytestmark = pytest.mark.integration
 

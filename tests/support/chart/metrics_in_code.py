@@ -9,9 +9,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.relay.statuses import AS_OF_MS, relay_status, shard
 
 from delaytopic_api.relay import OpenTransaction, ShardState
+from delaytopic_audit.report.prometheus import HELP
 from delaytopic_operator.report import metric_names
 from delaytopic_relay.telemetry.metrics import RelayMetrics
-from delaytopic_slo.report.prometheus import HELP
 
 AUDIT_METRICS = HELP
 """Of the audit: the text of each, without the beginning that all names have."""

@@ -9,8 +9,8 @@ from tests.cluster.awaiting import await_condition, await_object
 from tests.harness.names import unique
 from tests.support.operator.platform import Platform
 
-from delaytopic_cli.slo.publishing import status_document, status_text
-from delaytopic_slo.model.report import Report
+from delaytopic_audit.model.report import Report
+from delaytopic_cli.audit.publishing import status_document, status_text
 
 FOLDER = "/run/audit"
 WRITE = "import sys; open(sys.argv[1], 'w', encoding='utf-8').write(sys.argv[2])"

@@ -10,11 +10,11 @@ import pytest
 from click.shell_completion import BashComplete
 
 from delaytopic_cli.__main__ import cli
+from delaytopic_cli.audit.group import audit
 from delaytopic_cli.kubectl.__main__ import cli as kubectl
-from delaytopic_cli.slo.group import slo
 from delaytopic_process.command_line import LazyGroup, styled
 
-GROUPS = {"delaytopic": cli, "kubectl delaytopic": kubectl, "delaytopic slo": slo}
+GROUPS = {"delaytopic": cli, "kubectl delaytopic": kubectl, "delaytopic audit": audit}
 HEAVY = ["pydantic", "confluent_kafka", "rich", "fastapi", "kubernetes", "pyspark", "importlib.metadata"]
 WITHOUT = """
 import sys
@@ -62,7 +62,7 @@ def test_help_and_mistakes_wait_for_no_library(argument: str) -> None:
         (["delaytopic_cli.__main__", "dead-letters", "list", "a"], "confluent_kafka", "client"),
         (["delaytopic_cli.__main__", "local", "-f", __file__], "rich", "local"),
         (["delaytopic_gateway.__main__", "--help"], "fastapi", "gateway"),
-        (["delaytopic_cli.__main__", "slo", "run", "--help"], "pyspark", "slo"),
+        (["delaytopic_cli.__main__", "audit", "run", "--help"], "pyspark", "audit"),
         (["delaytopic_relay.__main__", "--help"], "structlog", "relay"),
         (["delaytopic_operator.__main__", "--help"], "kopf", "operator"),
     ],

@@ -34,7 +34,7 @@ def test_help_lists_the_commands_in_the_order_of_use() -> None:
     text = CliRunner().invoke(cli, ["--help"], prog_name="delaytopic").output
 
     commands = [line.split()[0] for line in text.split("Commands:\n")[1].splitlines() if line[2] != " "]
-    assert commands == [*COMMANDS, "slo"]
+    assert commands == [*COMMANDS, "audit"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

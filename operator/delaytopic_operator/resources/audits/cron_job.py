@@ -83,7 +83,7 @@ def audit_config_map(
 
 
 def audit_cron_job(identity: RelayIdentity, pod: Document, config: OperatorConfig) -> Document:
-    """Runs `delaytopic slo run` in such pods on `audit.schedule`, which must be set.
+    """Runs `delaytopic audit run` in such pods on `audit.schedule`, which must be set.
 
     A missed objective is a result, with exit code 0; only a run without a verdict fails, and is tried again.
     """

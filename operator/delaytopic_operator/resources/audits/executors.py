@@ -16,7 +16,7 @@ BLOCK_MANAGER_PORT: Final = 7_079
 """Ports that the audit has Spark listen on, and that the NetworkPolicy lets in."""
 LOCAL_VOLUME: Final = "spark-local-dir-tmp"
 """The volume of temporary files, by a name that tells Spark to keep its own there and to make no other."""
-_LAUNCHER: Final = ("python3", "-m", "delaytopic_slo.runtime.executor")
+_LAUNCHER: Final = ("python3", "-m", "delaytopic_audit.runtime.executor")
 _OF_DRIVER: Final = ("config", "audit")
 """Volumes that the driver alone reads."""
 _ALIKE: Final = ("image", "imagePullPolicy", "workingDir", "securityContext", "envFrom")

@@ -103,7 +103,7 @@ def audit_pod(
 
 
 def common_options(audit: AuditConfig, master: str, ledger: str) -> dict[str, str]:
-    """Return the options of `slo run` about the places of ledger and reports, and about Spark."""
+    """Return the options of `audit run` about the places of ledger and reports, and about Spark."""
     home = LEDGER_FOLDER if audit.volume is not None else ledger.rstrip("/")
     return {
         "--ledger": ledger,
@@ -116,7 +116,7 @@ def common_options(audit: AuditConfig, master: str, ledger: str) -> dict[str, st
 def words_of(options: Mapping[str, str], audit: AuditConfig) -> list[str]:
     """Return the command line: these options, and Spark's settings."""
     conf = (word for name, value in sorted(audit.conf.items()) for word in ("--conf", f"{name}={value}"))
-    return ["slo", "run", *(word for option in options.items() for word in option), *conf, "--exit-zero"]
+    return ["audit", "run", *(word for option in options.items() for word in option), *conf, "--exit-zero"]
 
 
 def ledger_folder(audit: AuditConfig) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from tests.support.gateway.gateway import NOW_MS, REMINDERS, Scene, gateway_over
+from tests.unit.audit.sample_report import sample_report
 from tests.unit.gateway.console.test_pages import texts
-from tests.unit.slo.sample_report import sample_report
 
 from delaytopic_api import DelayTopic, Settings, load_document, resolve
+from delaytopic_audit.report.status import slo_condition, slo_status
 from delaytopic_gateway.service.state import (
     HOW_TO_AUDIT_A_CLUSTER,
     UNKNOWN,
@@ -23,7 +24,6 @@ from delaytopic_gateway.service.state import (
     audit_of_report,
     state_of_status,
 )
-from delaytopic_slo.report.status import slo_condition, slo_status
 
 PAGE = "/delaytopics/shop/reminders"
 MINUTE_MS = 60_000
@@ -198,6 +198,6 @@ def test_a_report_elsewhere_than_at_an_address_is_no_link(scene: Scene, place: s
 
 
 def test_how_to_get_a_verdict_is_told_where_there_is_none(scene: Scene) -> None:
-    scene.states["shop/reminders"] = State(no_audit="no audit yet: run delaytopic slo run -f <file>.yaml")
+    scene.states["shop/reminders"] = State(no_audit="no audit yet: run delaytopic audit run -f <file>.yaml")
 
-    assert "No audit yet: run delaytopic slo run -f &lt;file&gt;.yaml." in scene.get(PAGE).text
+    assert "No audit yet: run delaytopic audit run -f &lt;file&gt;.yaml." in scene.get(PAGE).text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from delaytopic_cli.slo.serving import Verdicts, serving
+from delaytopic_cli.audit.serving import Verdicts, serving
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.class_audits import ClassAudits

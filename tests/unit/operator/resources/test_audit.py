@@ -14,8 +14,8 @@ from tests.support.operator.routes import Route, route
 from tests.unit.operator.resources.golden import example
 
 from delaytopic_api.errors import InvalidDocument, Refused
-from delaytopic_cli.slo.commands import run
-from delaytopic_cli.slo.documents import audited_topics, kafka_of
+from delaytopic_cli.audit.commands import run
+from delaytopic_cli.audit.documents import audited_topics, kafka_of
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources.audits.cron_job import spread_schedule
 
@@ -45,7 +45,7 @@ def options(given_route: Route, files: Any) -> dict[str, Any]:
     words = container(given_route)["args"]
     for inside, outside in mounted.items():
         words = [word.replace(inside, outside) for word in words]
-    assert words[:2] == ["slo", "run"]
+    assert words[:2] == ["audit", "run"]
     with click.Context(run) as parent:
         return run.make_context("run", words[2:], parent=parent).params
 

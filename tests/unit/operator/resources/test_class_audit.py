@@ -11,8 +11,8 @@ from tests.support.operator.routes import Route, route
 from tests.unit.operator.resources.pod_security import violations
 
 from delaytopic_api.documents import DelayTopic
-from delaytopic_cli.slo.commands import run
-from delaytopic_cli.slo.documents import audited_topics, kafka_of
+from delaytopic_cli.audit.commands import run
+from delaytopic_cli.audit.documents import audited_topics, kafka_of
 from delaytopic_operator.resources import class_audit_children, is_class_audit
 from delaytopic_operator.resources.identity import Document
 
@@ -67,7 +67,7 @@ def options(documents: list[Document], files: Path) -> dict[str, Any]:
     words = container(documents)["args"]
     for inside, outside in places.items():
         words = [word.replace(inside, str(outside)) for word in words]
-    assert words[:2] == ["slo", "run"]
+    assert words[:2] == ["audit", "run"]
     with click.Context(run) as parent:
         return run.make_context("run", words[2:], parent=parent).params
 

@@ -12,10 +12,10 @@ from tests.unit.operator.resources.pod_security import violations
 from delaytopic_api.documents import AuditTemplate
 from delaytopic_api.errors import InvalidDocument
 from delaytopic_api.loading import validate
+from delaytopic_audit.runtime import executor_pods
 from delaytopic_operator.config import AuditConfig
 from delaytopic_operator.resources.audits.executors import audit_of_class
 from delaytopic_operator.resources.identity import Document
-from delaytopic_slo.runtime import executor_pods
 
 URL = {"schedule": "0 * * * *", "ledger": "s3a://audits/ledger"}
 KUBERNETES = {**URL, "mode": "Kubernetes", "driverAccount": "driver"}
@@ -83,8 +83,8 @@ def test_the_template_of_executors_is_a_restricted_pod_with_the_drivers_secrets_
             "containers": [
                 {
                     "name": "executor",
-                    "command": ["python3", "-m", "delaytopic_slo.runtime.executor"],
-                    "image": "delaytopic/slo:0.1.0",
+                    "command": ["python3", "-m", "delaytopic_audit.runtime.executor"],
+                    "image": "delaytopic/audit:0.1.0",
                     "imagePullPolicy": "IfNotPresent",
                     "workingDir": "/tmp",
                     "securityContext": {

@@ -12,10 +12,10 @@ from tests.support.operator.audits import end_audit
 from tests.support.operator.platform import Platform
 from tests.support.operator.running_platform import RunPlatform
 from tests.support.servers.prometheus import Prometheus
-from tests.unit.slo.sample_report import sample_report
+from tests.unit.audit.sample_report import sample_report
 
+from delaytopic_audit.model.report import BurnRate, Report
 from delaytopic_operator.clock import epoch_ms
-from delaytopic_slo.model.report import BurnRate, Report
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 

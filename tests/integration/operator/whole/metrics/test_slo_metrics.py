@@ -10,10 +10,10 @@ from tests.support.operator.audits import end_audit
 from tests.support.operator.platform import Platform
 from tests.support.operator.running_platform import RunPlatform
 from tests.support.relay.process import wait_for
-from tests.unit.slo.sample_report import sample_report
+from tests.unit.audit.sample_report import sample_report
 
+from delaytopic_audit.report.reporting import no_verdict
 from delaytopic_operator.clock import epoch_ms
-from delaytopic_slo.report.reporting import no_verdict
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 

@@ -1,0 +1,139 @@
+"""`python -m bench.audit.history HOURS RECORDS FOLDER`: an hour's run and its report after so many hours; prints JSON.
+
+No Kafka: records are made up by the tasks that would read them. The hours before are written as
+the parts that hourly runs leave, and as the runs with schedules that have an id and wait.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from bench.audit.made_up import HOUR_MS, NOW_MS, THIS_MODULE
+from delaytopic_api.values import Guarantee, Percent
+from delaytopic_audit.audit import report_of
+from delaytopic_audit.ledger.compaction import last_to_compact, put_together
+from delaytopic_audit.ledger.ledger import Ledger
+from delaytopic_audit.ledger.parts import next_parts
+from delaytopic_audit.model.manifest import Commit, MinuteRange, Part, Range, Run
+from delaytopic_audit.model.rules import Rules
+from delaytopic_audit.model.words import MINUTE_MS, Kind
+from delaytopic_audit.pipeline.ports import silent
+from delaytopic_audit.pipeline.run import execute_plan
+from delaytopic_audit.reading.data_source import read_shares
+from delaytopic_audit.reading.planning import Offsets, Request, TopicState, make_plan
+from delaytopic_audit.runtime.session import spark_session
+from delaytopic_audit.tables.schemas import COMMANDS, PARTS, RECORDS
+
+PARTITIONS = 12
+READ = 2
+BUCKETS = 60
+WAITING = 1_000
+"""Schedules with an id that each run before saw, and that wait for years."""
+FAR_MINUTE = NOW_MS // MINUTE_MS + 1_000_000
+RULES = Rules(
+    lateness_ms=1_000,
+    grace_ms=61_000,
+    objective=Percent("99.9%"),
+    window_ms=720 * HOUR_MS,
+    guarantee=Guarantee.AT_LEAST_ONCE,
+    retention_ms=744 * HOUR_MS,
+)
+
+
+def main(hours: int, records: int, folder: str) -> None:
+    """Write the hours, then run and report; a first run and report of nothing warm Java up."""
+    spark = spark_session(memory="1g")
+    ledger = Ledger(spark, folder, "bench/history")
+    before = _run(spark, ledger, None, NOW_MS - 2 * HOUR_MS, 0)
+    report_of(ledger, before, HOUR_MS, NOW_MS)
+    parts, runs = _history(spark, ledger, before.closed_minute, hours), _waiting(spark, ledger, hours)
+    before = before.model_copy(update={"parts": parts, "runs": [*runs, *before.runs]})
+    started = time.monotonic()
+    commit = _run(spark, ledger, before, NOW_MS, records)
+    run_s = time.monotonic() - started
+    # The hour of the records ended an hour before the run.
+    report = report_of(ledger, commit, (hours + 2) * HOUR_MS, NOW_MS)
+    assert report.counts is not None
+    figures = {"run": run_s, "report": time.monotonic() - started - run_s}
+    rounded = {f"{name}Seconds": round(seconds, 2) for name, seconds in figures.items()}
+    print(json.dumps({**rounded, "parts": len(commit.parts), "runs": len(commit.runs), "asked": report.counts.asked}))
+
+
+def _run(spark: SparkSession, ledger: Ledger, last: Commit | None, now_ms: int, records: int) -> Commit:
+    request = Request("bench/history", "source", "target", "source.dlq", RULES, now_ms, trusts_any_clock=True)
+    start = last.plan.ranges[0].end if last is not None else 0
+    offsets = dict.fromkeys(range(READ), Offsets(0, 0, start + records // READ))
+    states = {topic: TopicState(topic, topic, offsets) for topic in ("target", "source.dlq", "source")}
+
+    def read(ranges: list[Range]) -> DataFrame:
+        return read_shares(spark, THIS_MODULE, {}, [json.dumps(piece.to_document()) for piece in ranges])
+
+    return execute_plan(make_plan(request, states, last), ledger, last, read, silent)
+
+
+def _history(spark: SparkSession, ledger: Ledger, end: int, hours: int) -> list[Part]:
+    """Write the parts of so many hourly runs, as they are when the last of them has committed."""
+    parts: list[Part] = []
+    for start in range(end - hours * 60, end, 60):
+        kept, written = next_parts(parts, 0, MinuteRange(start, start + 60), [])
+        parts = [*kept, *(Part(folder=f"runs/00000001-h/{w.start}-{w.end}", **_numbers(w)) for w in written)]
+    for part in parts:
+        for table, rows in _tables(spark, part).items():
+            ledger.write(part.folder, table, rows)
+    return parts
+
+
+def _waiting(spark: SparkSession, ledger: Ledger, hours: int) -> list[Run]:
+    """Write the runs of so many hours, as they are when the last of them has committed: each saw some schedules."""
+    runs: list[Run] = []
+    for hour in range(hours):
+        if count := last_to_compact(runs):
+            runs = [*runs[:-count], put_together(runs[-count:], f"runs/00000001-h/earlier-{hour}")]
+        waits = {"first_minute": FAR_MINUTE, "last_minute": FAR_MINUTE, "commands": WAITING, "rows": WAITING}
+        runs.append(Run(sequence=1, folder=f"runs/00000001-h/{hour}", overdue=0, asks=[], **waits))
+    for run in runs:
+        number = sf.col("id")
+        known = {
+            "deadline_ms": sf.lit(FAR_MINUTE * MINUTE_MS),
+            "due_ms": sf.lit(FAR_MINUTE * MINUTE_MS),
+            "kind": sf.lit(int(Kind.SCHEDULE)),
+            "id_hash": sf.xxhash64(number),
+            "offset": number,
+        }
+        for table, schema in (("records", RECORDS), ("commands", COMMANDS)):
+            columns = (known.get(each.name, sf.lit(0)).cast(each.dataType).alias(each.name) for each in schema.fields)
+            ledger.write(run.folder, table, spark.range(run.rows or 0).select(*columns))
+    return runs
+
+
+def _numbers(written: object) -> dict[str, int]:
+    return {name: getattr(written, name) for name in ("start", "end", "runs")}
+
+
+def _tables(spark: SparkSession, part: Part) -> dict[str, DataFrame]:
+    def rows(table: str, each: int, *numbers: str) -> DataFrame:
+        frame = spark.range((part.end - part.start) * each)
+        known = {
+            "minute": part.start + sf.floor(sf.col("id") / each),
+            "partition": sf.col("id") % each,
+            "bucket": sf.col("id") % each * 7,
+            "within": sf.lit(None),
+            **dict.fromkeys(numbers, sf.lit(1_000)),
+        }
+        fields = PARTS[table].fields
+        return frame.select(*(known.get(f.name, sf.lit(0)).cast(f.dataType).alias(f.name) for f in fields))
+
+    return {
+        "verdicts": rows("verdicts", PARTITIONS, "asked", "delivered", "on_time"),
+        "histogram": rows("histogram", BUCKETS, "records"),
+        "findings": rows("findings", 1).filter(sf.lit(False)),
+    }
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

@@ -1,0 +1,1 @@
+"""`delaytopic audit`: audits from the command line and in the cluster."""

@@ -1,0 +1,317 @@
+"""The commands of `delaytopic audit`: run, report."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Final, NoReturn
+
+import click
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from delaytopic_api import Duration, Settings
+from delaytopic_api.relay import KafkaClient
+from delaytopic_audit.audit import Audit, Options, Reader, check_topics, report_of
+from delaytopic_audit.errors import AuditError, SparkMissingError
+from delaytopic_audit.ledger import Ledger
+from delaytopic_audit.pipeline import Progress, silent
+from delaytopic_audit.runtime.session import spark_session
+from delaytopic_cli.audit.documents import STANDARD_INPUT, audited_topics, executors_of, full_name, kafka_of
+from delaytopic_cli.audit.options import DurationOption, file_option, ledger_options, rules_of, spark_options
+from delaytopic_cli.audit.publishing import (
+    CANNOT_JUDGE,
+    clock_ms,
+    fail,
+    is_url,
+    publish,
+    publish_bug,
+    publish_failure,
+    show_progress,
+    tell_local,
+)
+from delaytopic_cli.audit.rounds import Topics, audit_in_rounds
+from delaytopic_cli.audit.serving import Verdicts, live_seconds, serving
+from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
+from delaytopic_process.command_line import NearChoice, listen_address
+from delaytopic_process.errors import InputError
+
+SOONEST_MS: Final = 1_000
+PARALLEL: Final = 4
+"""Audits at once. Of a small one most is planning, by one thread of the driver: four take two processors."""
+
+
+@click.command(short_help="Read what is new, judge it, and write the report.")
+@file_option
+@click.option("--name", metavar="NAMESPACE/NAME", help="Only this DelayTopic of the file.")
+@kafka_options
+@click.option(
+    "--relay-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Reach Kafka as this relay's configuration does, secrets included.",
+)
+@ledger_options
+@click.option(
+    "--grace", type=DurationOption(), help="Judge a minute so long after its end. Default: the longest lateness and 1m."
+)
+@click.option("--loss-horizon", type=DurationOption(), help="Until then a loss is provisional. Default: 24h.")
+@click.option("--retention", type=DurationOption(), help="Of the ledger. Default: SLO window and loss horizon.")
+@click.option("--since", type=DurationOption(), help="First run: begin so long ago. Default: with the first record.")
+@click.option("--restart", is_flag=True, help="Begin anew: after topics were made anew, or records expired unread.")
+@click.option(
+    "--every", type=DurationOption(), help="Go on until told to end, and read FILE and audit so often. Default: once."
+)
+@click.option(
+    "--serve",
+    metavar="HOST:PORT",
+    help="With --every: serve /verdicts and /livez over HTTP there, such as on 0.0.0.0:8080.",
+)
+@click.option("--any-clock", is_flag=True, help="Take CreateTime for when records arrived.")
+@click.option(
+    "--reader",
+    type=NearChoice([str(each) for each in Reader]),
+    default=str(Reader.CLIENT),
+    show_default=True,
+    help="Who reads Kafka: the relays' client library, or Spark's official connector.",
+)
+@click.option(
+    "--parallel",
+    type=click.IntRange(min=1),
+    default=PARALLEL,
+    show_default=True,
+    help="Audit so many DelayTopics of the file at once, with one Spark.",
+)
+@spark_options
+def run(**given: Any) -> int:
+    """Audit the DelayTopics of a file, with one Spark: each run goes on where the last one ended.
+
+    With --every, DelayTopics may come into FILE and go. While it cannot be used, those of before are audited.
+
+    S3 takes its credentials from the environment, as AWS_ACCESS_KEY_ID, or as --conf says.
+
+    \b
+    Examples:
+      delaytopic audit run -f examples/reminders.yaml --window 1h -b broker-1:9092
+      kubectl get delaytopics,delayclasses -A -o yaml | delaytopic audit run -f - --ledger s3a://audits/ledger
+      delaytopic audit run -f delaytopic.yaml -b broker-1:9092 --every 1m --push http://pushgateway:9091
+      delaytopic audit run -f delaytopics/ --relay-config relay.yaml --every 10m --serve 0.0.0.0:8080
+      spark-submit --driver-memory 2g .../delaytopic_cli/__main__.py audit run -f delaytopic.yaml
+    """
+    _refuse_contradictions(given)
+    topics = _topics(given)
+    kafka, client = _kafka_client(given)
+    # As Ctrl-C: the first process of a container ignores what it has no handler for, and its pod waits to be killed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def audit_all(spark: SparkSession, topics: Topics) -> list[int]:
+        return _each(spark, lambda settings: _audit(spark, settings, kafka, client, given), topics, given["parallel"])
+
+    if given["every"] is not None:
+        return _go_on(topics, audit_all, given)
+    # Without Spark no store takes a report that there is no verdict.
+    audited, codes = (topics, []) if is_url(given["output"]) else _with_topics(topics, kafka, client, given)
+    if not audited:
+        return max(codes)
+    return _with_spark(topics, given, lambda spark: max([*codes, *audit_all(spark, audited)]))
+
+
+def _refuse_contradictions(given: dict[str, Any]) -> None:
+    """Raise InputError for options that make no sense beside others."""
+    if given["every"] is None:
+        if given["serve"] is not None:
+            raise InputError("--serve is for audits that go on: give --every, too")
+        return
+    if given["restart"]:
+        raise InputError("--restart begins anew once: run it without --every first")
+    if given["every"].ms < SOONEST_MS:
+        raise InputError(f"--every: {given['every']} is less than 1s: give 1s or more")
+
+
+def _topics(given: dict[str, Any]) -> list[Settings]:
+    """Return the DelayTopics of the file as it is now; raises InputError, and ApiError."""
+    # Of those that go on, a file that is read again may have DelayTopics later.
+    may_be_none = given["every"] is not None and given["file"] != STANDARD_INPUT
+    topics = audited_topics(given["file"], given["name"], may_be_none=may_be_none)
+    if given["status_file"] and len(topics) > 1:
+        raise InputError("--status-file is for one DelayTopic: choose it with --name")
+    return topics
+
+
+def _with_topics(
+    topics: Topics, kafka: KafkaClient, client: dict[str, str], given: dict[str, Any]
+) -> tuple[list[Settings], list[int]]:
+    """Return what can be audited, and the exit codes of the others: Spark need not start to say why."""
+    now_ms, audited, codes = clock_ms(), list[Settings](), list[int]()
+    for settings in topics:
+        try:
+            refused = check_topics(settings, kafka, _options(settings, client, given, now_ms), now_ms)
+        except AuditError as error:
+            codes.append(publish_failure(error, full_name(settings), given))
+            continue
+        if refused is None:
+            audited.append(settings)
+        else:
+            codes.append(publish(refused, given))
+    return audited, codes
+
+
+def _go_on(topics: Topics, audit_all: Callable[[SparkSession, Topics], list[int]], given: dict[str, Any]) -> int:
+    """Audit in rounds until the process is told to end, and serve the verdicts meanwhile if that is asked for."""
+    verdicts, every = Verdicts(monotonic), given["every"]
+
+    def audit_again_and_again(spark: SparkSession) -> NoReturn:
+        audit_in_rounds(
+            every,
+            topics,
+            read=lambda: topics if given["file"] == STANDARD_INPUT else _topics(given),
+            audit_all=lambda present: _insist_on_spark(spark, audit_all(spark, present)),
+            verdicts=verdicts,
+            clock_s=monotonic,
+            sleep=sleep,
+        )
+
+    if given["serve"] is None:
+        return _with_spark(topics, given, audit_again_and_again)
+    given["verdicts"] = verdicts
+    with serving(listen_address("--serve", given["serve"]), verdicts, live_seconds(every)) as port:
+        _progress(given)(f"serving verdicts on port {port}")
+        return _with_spark(topics, given, audit_again_and_again)
+
+
+def _each(spark: SparkSession, audit: Callable[[Settings], int], topics: Topics, parallel: int) -> list[int]:
+    """Return the exit codes of the audits of all topics, so many at once."""
+    at_once = min(parallel, len(topics))
+    if at_once <= 1:
+        return [audit(settings) for settings in topics]
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="audit")
+    try:
+        codes = list(pool.map(audit, topics))
+        pool.shutdown()
+        return codes
+    except BaseException:
+        # Of what is under way, Spark's part would be waited for.
+        pool.shutdown(wait=False, cancel_futures=True)
+        spark.sparkContext.cancelAllJobs()
+        raise
+
+
+def _with_spark(topics: Topics, given: dict[str, Any], work: Callable[[SparkSession], int]) -> int:
+    """Return what the work with Spark returns, or the code for that there is no verdict without Spark."""
+    try:
+        _progress(given)("starting Spark")
+        spark = _spark(given)
+    except AuditError as error:
+        return publish_failure(error, full_name(topics[0]), given) if topics else fail(error)
+    try:
+        return work(spark)
+    except SparkMissingError as error:
+        return fail(error)
+    finally:
+        if given["executor_pod"] is not None:
+            # The container ends with this process, and Java with it: executors are removed before.
+            spark.stop()
+
+
+def _spark(given: dict[str, Any]) -> SparkSession:
+    return spark_session(
+        master=given["master"],
+        memory=given["memory"],
+        jars=given["jars"],
+        conf=given["conf"],
+        executors=executors_of(given["executor_pod"], given["min_executors"], given["max_executors"]),
+    )
+
+
+def _insist_on_spark(spark: SparkSession, codes: list[int]) -> None:
+    """Raise SparkMissingError where audits could not judge as Spark has ended: no round would bring a verdict again."""
+    if CANNOT_JUDGE in codes and has_ended(spark):
+        raise SparkMissingError("Spark has ended: only a new process starts it again")
+
+
+def has_ended(spark: SparkSession) -> bool:
+    """Tell whether Spark's context or its Java is gone, as when memory was too little."""
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except (Py4JError, OSError):
+        return True
+
+
+def _audit(
+    spark: SparkSession, settings: Settings, kafka: KafkaClient, client: dict[str, str], given: dict[str, Any]
+) -> int:
+    """Audit one DelayTopic: what goes wrong with it is no matter of the others."""
+    now_ms, name, progress = clock_ms(), full_name(settings), _progress(given)
+    progress(f"{name}: auditing")
+    try:
+        audit = Audit(spark, settings, kafka, _options(settings, client, given, now_ms))
+        result = audit.run(now_ms, lambda line: progress(f"{name}: {line}"))
+        code = publish(result, given, spark)
+        tell_local(result, settings, kafka.bootstrap_servers)
+        audit.done()
+    except AuditError as error:
+        return publish_failure(error, name, given)
+    except InputError:
+        raise
+    except Exception as error:
+        if given["every"] is None:
+            raise
+        return publish_bug(error, name, given)
+    return code
+
+
+def _progress(given: dict[str, Any]) -> Progress:
+    return silent if given["quiet"] else show_progress
+
+
+def _options(settings: Settings, client: dict[str, str], given: dict[str, Any], now_ms: int) -> Options:
+    return Options(
+        ledger=given["ledger"],
+        window_ms=_window_ms(given),
+        rules=rules_of(settings, given["grace"], given["loss_horizon"], given["retention"]),
+        client=client,
+        reader=Reader(given["reader"]),
+        trusts_any_clock=given["any_clock"],
+        restarts=given["restart"],
+        since_ms=now_ms - given["since"].ms if given["since"] is not None else None,
+    )
+
+
+def _window_ms(given: dict[str, Any]) -> int | None:
+    """Return the report's window; None for the budget's."""
+    window: Duration | None = given["window"]
+    return window.ms if window is not None else None
+
+
+def _kafka_client(given: dict[str, Any]) -> tuple[KafkaClient, dict[str, str]]:
+    """Return the connection to Kafka, and further settings of its client."""
+    if given["relay_config"] is not None:
+        if given["bootstrap_servers"] is not None:
+            raise InputError("give --relay-config or --bootstrap-servers, not both")
+        return kafka_of(given["relay_config"]), dict(split_pair(pair, "-X") for pair in given["settings"])
+    settings = client_settings(given["bootstrap_servers"], given["settings"])
+    return KafkaClient(bootstrap_servers=settings["bootstrap.servers"]), settings
+
+
+@click.command(short_help="Write the last run's report again, for another window.")
+@click.option("--name", required=True, metavar="NAMESPACE/NAME", help="The DelayTopic.")
+@ledger_options
+@spark_options
+def report(**given: Any) -> int:
+    """Write the report from the ledger alone: Kafka is not asked.
+
+    \b
+    Example:
+      delaytopic audit report --name shop/order-reminders --window 24h
+    """
+    try:
+        spark = _spark(given)
+        ledger = Ledger(spark, given["ledger"], given["name"])
+        last = ledger.last_commit()
+        if last is None:
+            raise InputError(f"--ledger: no run of {given['name']} is in {ledger.place}")
+        return publish(report_of(ledger, last, _window_ms(given), clock_ms()), given, spark)
+    except AuditError as error:
+        return publish_failure(error, given["name"], given)

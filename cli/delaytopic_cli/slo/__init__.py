@@ -1,1 +1,0 @@
-"""`delaytopic slo`: audits from the command line and in the cluster."""

@@ -1,0 +1,251 @@
+"""The documents of a run: the plan, written before anything is read, and the commit, which makes its results count."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, Literal, NamedTuple
+
+from pydantic import Field
+
+from delaytopic_api.documents import Model
+from delaytopic_audit.model.rules import Rules
+
+OF_RUN: Final = ("records", "digests")
+"""Tables that each run writes, with or without rows. Of digests, those of the last run say everything."""
+OF_PART: Final = ("verdicts", "histogram", "findings")
+"""Tables of minutes that are graded."""
+
+
+class Role(StrEnum):
+    """The part that a topic plays for a DelayTopic."""
+
+    SOURCE = "source"
+    TARGET = "target"
+    DEAD_LETTER = "dead-letter"
+
+
+class Range(Model):
+    """Offsets of one partition to read: from `start`, up to and without `end`."""
+
+    topic: str
+    """Its name."""
+    role: Role
+    """source, target or dead-letter."""
+    partition: int
+    """Its number."""
+    start: int
+    """The first offset."""
+    end: int
+    """The first offset that is not read."""
+
+
+class PlannedTopic(Model):
+    """A topic as it was when its ranges were planned."""
+
+    topic: str
+    role: Role
+    topic_id: str
+    partitions: int
+
+
+class FirstOffset(Model):
+    """The offset at which the audit of one source partition began: earlier records are not judged."""
+
+    partition: int
+    offset: int
+
+
+class RulesFrom(Model):
+    """The rules by which the records of one source partition are read, from an offset on up to where others begin."""
+
+    partition: int
+    offset: int
+    rules: str
+    """In the relays' words, as they commit them with their progress."""
+    assumed: bool = False
+    """True: relays have told nothing of this partition, and these are the DelayTopic's."""
+
+
+class Remarked(Range):
+    """Offsets of the source of which a reader of the report has to know something."""
+
+    reason: str
+
+
+class Plan(Model):
+    """The ranges that one run reads, and the moment up to which it judges. A repeated run has the same plan."""
+
+    schema_version: Literal[1] = 1
+    delay_topic: str
+    """`namespace/name`."""
+    sequence: int
+    """Counts the runs of a ledger from 1."""
+    epoch: int
+    """Counts the times the audit began anew; only runs of the last epoch count."""
+    planned_at_ms: int
+    """Taken before the ends of the ranges."""
+    source: str
+    target: str
+    dead_letter: str
+    trusts_any_clock: bool = False
+    """True: CreateTime is good enough for append times."""
+    rules: Rules
+    topics: list[PlannedTopic]
+    ranges: list[Range]
+    scope: list[FirstOffset]
+    generations: list[RulesFrom] = Field(default_factory=list)
+    """By partition and offset. Later runs go on with them: relays forget what is done."""
+    unjudged: list[Remarked] = Field(default_factory=list)
+    """Offsets that this run or one before it does not judge; nor are outcomes of them judged."""
+    doubtful: list[Remarked] = Field(default_factory=list)
+    """Offsets that this run or one before it may have read by other rules than relays did."""
+    remarks: list[str] = Field(default_factory=list)
+    """Remarks on what could not be learned, one sentence each."""
+
+
+class MinuteRange(NamedTuple):
+    """Minutes from `start`, up to and without `end`."""
+
+    start: int
+    end: int
+
+
+class Part(Model):
+    """The verdicts of some minutes in a row. Each minute that is graded and remembered is in one part."""
+
+    folder: str
+    """The folder of its tables, relative to the ledger."""
+    start: int
+    """The first minute."""
+    end: int
+    """The first minute after it."""
+    runs: int
+    """The number of runs that graded it first: parts of as many are put together."""
+
+    @property
+    def tables(self) -> list[str]:
+        """The places of its tables."""
+        return [f"{self.folder}/{table}" for table in OF_PART]
+
+
+class Run(Model):
+    """A run whose tables still count, or several that were put together."""
+
+    sequence: int
+    """The number of the run, or of the last of them."""
+    folder: str
+    """The folder of its tables, relative to the ledger."""
+    first_minute: int | None = None
+    """Of its records' deadlines; None without records."""
+    last_minute: int | None = None
+    """The same."""
+    commands: int
+    """Rows of its table of commands."""
+    overdue: int
+    """Rows of its table of overdue records."""
+    asks: list[Range]
+    """The ranges of the source that it read."""
+    rows: int
+    """The rows of its table of records."""
+    runs: int = 1
+    """The number of runs that it was put together from."""
+
+    @property
+    def tables(self) -> list[str]:
+        """The tables of the run that count: without any, the run is forgotten."""
+        counts = {
+            "records": self.last_minute is not None,
+            "commands": self.commands > 0,
+            "overdue": self.overdue > 0,
+        }
+        return [name for name, does in counts.items() if does]
+
+
+class CountedFrom(Model):
+    """The first minute from which on all are graded by a further threshold of lateness."""
+
+    lateness_ms: int
+    minute: int
+
+
+class GradedUntil(Model):
+    """A former `lateness_ms` of the rules, and the first minute that was not graded by it."""
+
+    lateness_ms: int
+    minute: int
+
+
+class TopicRead(Model):
+    """The number of records read of a topic."""
+
+    topic: str
+    """Its name."""
+    role: Role
+    """source, target or dead-letter."""
+    records: int
+    """The number of records."""
+    by_broker: int
+    """Of these, with LogAppendTime."""
+    foreign: int
+    """Of these, not written for this source."""
+
+
+class ClockReading(Model):
+    """For one target partition: the least of append time minus sent time. Below zero, clocks disagree."""
+
+    topic: str
+    """The target topic."""
+    partition: int
+    """The target partition."""
+    least_ms: int
+    """The least difference, milliseconds."""
+
+
+class Commit(Model):
+    """The end of a run, with the tables that it wrote. Readers list commits, never folders."""
+
+    schema_version: Literal[2] = 2
+    plan: Plan
+    closed_minute: int
+    """Minutes before this one are graded."""
+    floor_minute: int = 0
+    """Minutes before this one are forgotten."""
+    runs: list[Run]
+    """All runs that count, this one last."""
+    parts: list[Part]
+    """The verdicts, by time; of a minute before `floorMinute`, no rows count."""
+    forgotten: list[Range] = Field(default_factory=list)
+    """Offsets of the source whose records are all of minutes that are forgotten."""
+    read: list[TopicRead]
+    clocks: list[ClockReading]
+    named: list[str]
+    """Topics that records asked for by `deliver-to`."""
+    out_of_scope: int
+    """Outcomes of source records from before the audit began."""
+    ancient: int = 0
+    """Source records that were due in 1973 or before."""
+    beyond_retention: int
+    """Records of minutes that the ledger no longer knows."""
+    restated_minutes: int
+    """Of the minutes graded now, those that an earlier run had graded."""
+    counted: list[CountedFrom] = Field(default_factory=list)
+    """Of each further threshold of the plan's rules."""
+    formerly: list[GradedUntil] = Field(default_factory=list)
+    """Other latenesses than that of the plan's rules by which minutes are graded that count, by time."""
+
+    @property
+    def folder(self) -> str:
+        """The folder of this run's tables, which no other run has, nor another attempt at this one."""
+        return self.runs[-1].folder
+
+    @property
+    def tables(self) -> set[str]:
+        """The places of all tables that count, and of those of this run that are empty."""
+        of_runs = {f"{run.folder}/{table}" for run in self.runs for table in run.tables}
+        of_parts = {table for part in self.parts for table in part.tables}
+        return of_runs | of_parts | {f"{self.folder}/{table}" for table in OF_RUN}
+
+    @property
+    def folders(self) -> set[str]:
+        """The folders of all runs that have a table that counts."""
+        return {"/".join(table.split("/")[:2]) for table in self.tables}

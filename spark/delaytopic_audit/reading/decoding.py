@@ -1,0 +1,204 @@
+"""From Kafka's records to rows of the extract: the relay's own dialect, and what relays write on delivered records.
+
+Pure: a decoder is made once for each topic, and collects columns.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from operator import itemgetter
+from typing import Any, Final, Protocol
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from delaytopic_api.errors import MalformedHeader
+from delaytopic_api.records import RECEIPT, RESTATED, Headers, Receipt, parse_dead_letter
+from delaytopic_api.relay import RelayConfig
+from delaytopic_audit.model.manifest import Role, RulesFrom
+from delaytopic_audit.model.words import Kind
+from delaytopic_audit.reading.generations import by_partition, read_rules
+from delaytopic_relay.core import Cancel, Dialect, Ignore, Postpone, Schedule, SourceMessage
+from delaytopic_relay.dialects import dialect_for
+
+_LARGEST: Final = (1 << 63) - 1
+LOG_APPEND_TIME: Final = 2
+"""Of the client library's kinds of timestamp the one that a broker gives."""
+
+ARROW: Final = pa.schema(
+    [
+        *(("kind", pa.int8()), ("partition", pa.int32()), ("offset", pa.int64()), ("due_ms", pa.int64())),
+        *(("append_ms", pa.int64()), ("by_broker", pa.bool_()), ("sent_ms", pa.int64()), ("id_hash", pa.int64())),
+        *(("topic", pa.string()), ("at_partition", pa.int32()), ("at_offset", pa.int64()), ("reason", pa.string())),
+    ]
+)
+"""`schemas.EXTRACT`, for Arrow."""
+
+Row = tuple[
+    int, int, int, int | None, int, bool, int | None, int | None, str | None, int | None, int | None, str | None
+]
+
+
+class Message(SourceMessage, Protocol):
+    """A record as the Kafka client hands it over."""
+
+    def topic(self) -> str | None:
+        """Return the topic that it was read from."""
+        ...
+
+
+Decode = Callable[[Any], Row]
+"""From a `Message` to a row of the extract."""
+
+
+def decoder_for(role: Role, topic: str, config: RelayConfig, generations: Sequence[RulesFrom] = ()) -> Decode:
+    """Return the function that reads the records of one topic.
+
+    Source records are read by the rules of their offset; without any, all by the configuration's.
+    """
+    if role is Role.SOURCE:
+        return _by_offset(config.target.topic, generations) if generations else _configured(config)
+    return _target_decoder(topic, config.source.topic) if role is Role.TARGET else _letter_decoder(topic, config)
+
+
+def batch_of(rows: list[Row]) -> pa.RecordBatch:
+    """Return rows as Arrow's columns."""
+    columns = zip(*rows, strict=True) if rows else ([] for _ in ARROW)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, ARROW.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=ARROW)
+
+
+def id_hash_of(identity: bytes) -> int:
+    """Hash a schedule's id to 64 bits: a million ids a day meet once in a hundred thousand years."""
+    return int.from_bytes(blake2b(identity, digest_size=8).digest(), "little", signed=True)
+
+
+def _by_offset(target: str, generations: Sequence[RulesFrom]) -> Decode:
+    decoders = {text: _by_rules(text, target) for text in {each.rules for each in generations}}
+    if len(decoders) == 1:
+        return next(iter(decoders.values()))
+    ways = {
+        partition: [(each.offset, decoders[each.rules]) for each in its]
+        for partition, its in by_partition(generations).items()
+    }
+
+    def decode(message: Message) -> Row:
+        way, offset = ways[message.partition() or 0], message.offset() or 0
+        since, decoder = way[-1]
+        if offset < since:
+            # What is older than all that is known is read by the oldest.
+            _, decoder = way[max(0, bisect_right(way, offset, key=_since) - 1)]
+        return decoder(message)
+
+    return decode
+
+
+_since = itemgetter(0)
+
+
+def _by_rules(text: str, target: str) -> Decode:
+    known = read_rules(text, target)
+    return _source_decoder(known[1], target) if known is not None else _not_judged
+
+
+def _configured(config: RelayConfig) -> Decode:
+    return _source_decoder(dialect_for(config), config.target.topic)
+
+
+def _not_judged(message: Message) -> Row:
+    clock, append_ms = message.timestamp()
+    at = (int(Kind.IGNORED), message.partition() or 0, message.offset() or 0, None, append_ms)
+    return (*at, clock == LOG_APPEND_TIME, None, None, None, None, None, None)
+
+
+def _source_decoder(dialect: Dialect, default_target: str) -> Decode:
+    read = dialect.read
+    schedule, reject, cancel = int(Kind.SCHEDULE), int(Kind.REJECT), int(Kind.CANCEL)
+    postpone, ignored = int(Kind.POSTPONE), int(Kind.IGNORED)
+
+    def decode(message: Message) -> Row:
+        command = read(message)
+        clock, append_ms = message.timestamp()
+        partition, by_broker = message.partition() or 0, clock == LOG_APPEND_TIME
+        if type(command) is Schedule:
+            id_hash = None if command.id is None else id_hash_of(command.id)
+            target = command.target or default_target
+            at = (schedule, partition, command.offset, command.due_ms, append_ms, by_broker)
+            put_off = None if command.rank is None else _put_off(message)
+            return (*at, None, id_hash, target, None, put_off, None)
+        if type(command) is Cancel and command.rank is None:
+            at_cancel = (cancel, partition, command.offset, None, append_ms, by_broker)
+            return (*at_cancel, None, id_hash_of(command.id), None, None, None, None)
+        if type(command) is Postpone:
+            at_postpone = (postpone, partition, command.offset, command.due_ms, append_ms, by_broker)
+            return (*at_postpone, None, id_hash_of(command.id), None, None, None, None)
+        if type(command) is Ignore or type(command) is Cancel:
+            # What a relay withdraws it does for a command that is there, too: that one is judged by.
+            at_ignored = (ignored, partition, command.offset, None, append_ms, by_broker)
+            return (*at_ignored, None, None, None, None, None, None)
+        return (reject, partition, command.offset, None, append_ms, by_broker, None, None, None, None, None, None)
+
+    return decode
+
+
+def _put_off(message: Message) -> int:
+    """Return the offset of the schedule that a relay has put off, and wrote again as this record."""
+    headers: Headers = message.headers() or []
+    stated = dict(headers)[RESTATED] or b""
+    return min(int(stated.split(b":")[2]), _LARGEST)
+
+
+def _target_decoder(topic: str, source: str) -> Decode:
+    delivered = int(Kind.DELIVERED)
+
+    def decode(message: Message) -> Row:
+        clock, append_ms = message.timestamp()
+        by_broker = clock == LOG_APPEND_TIME
+        receipt = _receipt_of(message)
+        if receipt is None or receipt.topic != source:
+            return _foreign(message, topic, append_ms, by_broker)
+        due_ms, partition, offset, sent_ms = receipt[:4]
+        place = (topic, message.partition(), message.offset(), None)
+        return (delivered, partition, offset, due_ms, append_ms, by_broker, sent_ms, None, *place)
+
+    return decode
+
+
+def _letter_decoder(topic: str, config: RelayConfig) -> Decode:
+    def decode(message: Message) -> Row:
+        clock, append_ms = message.timestamp()
+        by_broker = clock == LOG_APPEND_TIME
+        try:
+            letter = parse_dead_letter(message.headers())
+        except (MalformedHeader, SystemError, UnicodeDecodeError):
+            letter = None
+        if letter is None or letter.topic != config.source.topic:
+            return _foreign(message, topic, append_ms, by_broker)
+        at = (int(Kind.DEAD_LETTER), letter.partition, letter.offset, None, append_ms, by_broker, letter.at_ms)
+        return (*at, None, None, message.partition(), message.offset(), letter.reason)
+
+    return decode
+
+
+def _receipt_of(message: Message) -> Receipt | None:
+    """Return the last receipt: that of the relay that wrote this record, not of one before it."""
+    try:
+        headers: Headers = message.headers() or []
+        for name, value in reversed(headers):
+            if name == RECEIPT:
+                receipt = Receipt.parse(value)
+                return receipt if _fits(receipt) else None
+    except (MalformedHeader, SystemError, UnicodeDecodeError):  # the client cannot read a name that is not UTF-8
+        return None
+    return None
+
+
+def _fits(receipt: Receipt) -> bool:
+    """Tell whether its numbers are such as a relay writes: of 64 bits, the partition of 32."""
+    return max(abs(receipt.due_ms), receipt.offset, receipt.sent_ms) < 1 << 63 and receipt.partition < 1 << 31
+
+
+def _foreign(message: Message, topic: str, append_ms: int, by_broker: bool) -> Row:
+    place = (topic, message.partition(), message.offset(), None)
+    return (int(Kind.FOREIGN), -1, -1, None, append_ms, by_broker, None, None, *place)

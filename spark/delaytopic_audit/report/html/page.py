@@ -1,0 +1,84 @@
+"""A report as one self-contained HTML page: no script, no link, nothing to load. Pure, from report.json alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from delaytopic_audit.model.report import Counts, Objective, ObjectiveName, Report, Verdict
+from delaytopic_audit.report.html.charts import BOX, attainment_chart, budget_left, lateness_chart
+from delaytopic_audit.report.text import NOTHING, instant, instant_ms, milliseconds, number, share
+
+_VERDICTS = {
+    Verdict.MET: "Objectives met",
+    Verdict.MISSED: "Objectives missed",
+    Verdict.CANNOT_JUDGE: "Could not judge",
+}
+_OBJECTIVE_VERDICTS = {Verdict.MET: "met", Verdict.MISSED: "missed", Verdict.NOT_PROMISED: "not promised"}
+_OBJECTIVE_NAMES: Mapping[str, str] = {
+    ObjectiveName.TIMELY: "on time",
+    ObjectiveName.COMPLETE: "complete",
+    ObjectiveName.UNIQUE: "once",
+    ObjectiveName.NOT_EARLY: "not early",
+}
+_FAULT_COLUMNS = ("late", "lost", "duplicated", "early", "misdirected", "unwanted", "unknown")
+_OUTCOME_COLUMNS = ("asked", "delivered", "on_time", *_FAULT_COLUMNS, "cancelled", "replaced", "dead_lettered")
+_OPEN_UP_TO = 20
+
+
+def html_page(report: Report) -> str:
+    """Render the whole page."""
+    drawings = _drawings(report) if report.window is not None else {}
+    return (
+        _environment().get_template("page.html.j2").render(report=report, verdict=_VERDICTS[report.verdict], **drawings)
+    )
+
+
+def _drawings(report: Report) -> dict[str, Any]:
+    """Return the parts of a report with a verdict that the template draws."""
+    timely = next(each for each in report.objectives if each.name == ObjectiveName.TIMELY)
+    return {
+        "objective": timely.objective,
+        "attainment": attainment_chart(report, float(timely.objective.rstrip("%")) / 100),
+        "lateness": lateness_chart(report),
+        "counts": report.counts or Counts(),
+    }
+
+
+def _objective_name(objective: Objective) -> str:
+    known = _OBJECTIVE_NAMES.get(objective.name)
+    return known if known is not None else f"at most {milliseconds(objective.lateness_ms)} late"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        # Names of topics and reasons are written by others: the template escapes everything.
+        autoescape=True,
+        loader=PackageLoader("delaytopic_audit.report", "html"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "instant": instant,
+        "instant_ms": instant_ms,
+        "milliseconds": milliseconds,
+        "number": number,
+    }
+    environment.globals |= {
+        "box": BOX,
+        "budget_left": budget_left,
+        "fault_columns": _FAULT_COLUMNS,
+        "nothing": NOTHING,
+        "objective_name": _objective_name,
+        "objective_verdicts": _OBJECTIVE_VERDICTS,
+        "open_up_to": _OPEN_UP_TO,
+        "outcome_columns": _OUTCOME_COLUMNS,
+        "share": share,
+    }
+    return environment

@@ -1,0 +1,178 @@
+"""From rows of graded minutes to one judged row for each record.
+
+Where the digests of a minute agree, each outcome stands for its ask; elsewhere asks and outcomes are joined.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sf
+
+from delaytopic_audit.model.rules import Rules
+from delaytopic_audit.model.words import Kind, Outcome
+from delaytopic_audit.tables.frames import is_kind, minute
+from delaytopic_audit.tables.schemas import JUDGED, WITHDRAWALS
+
+_ID = ("partition", "id_hash")
+_PLACE = ("append_ms", "topic", "at_partition", "at_offset")
+
+
+def judged_alike(records: DataFrame, rules: Rules) -> DataFrame:
+    """Return rows of minutes whose digests agree: one judged row for each outcome."""
+    delivered = is_kind(Kind.DELIVERED)
+    outcomes = records.filter(is_kind(Kind.DELIVERED, Kind.DEAD_LETTER))
+    named = sf.when(delivered, str(Outcome.DELIVERED)).otherwise(str(Outcome.DEAD_LETTERED))
+    return outcomes.select(
+        *(
+            minute(),
+            "partition",
+            "offset",
+            "deadline_ms",
+            named.alias("outcome"),
+            sf.lit(1).cast("long").alias("copies"),
+        ),
+        (delivered & _is_early(rules)).alias("early"),
+        sf.lit(False).alias("unwanted"),
+        sf.when(delivered, sf.col("append_ms") - sf.col("deadline_ms")).alias("lateness_ms"),
+        *(*_PLACE, "reason"),
+    ).select(*JUDGED.names)
+
+
+def judged_one_by_one(records: DataFrame, withdrawn: DataFrame, rules: Rules) -> DataFrame:
+    """Judge minutes whose digests disagree, or that hold withdrawn schedules: join asks and outcomes by coordinates."""
+    joined = _joined(records, rules).join(withdrawn, ["minute", "partition", "offset"], "left")
+    delivered = sf.col("deliveries") > 0
+    # What was put off, and delivered at its old time all the same, arrives twice.
+    ended = sf.coalesce("certain", sf.lit(False)) | sf.col("moved_ms").isNotNull()
+    copies = sf.col("deliveries") + sf.col("letters")
+    # A source record that is not known of may have been put off: what stands for it is judged by itself.
+    return (
+        joined.filter(sf.col("scheduled") | sf.col("rejected") | (copies > 0))
+        .select(
+            *("minute", "partition", "offset", "deadline_ms", _outcome().alias("outcome"), copies.alias("copies")),
+            (sf.col("scheduled") & sf.coalesce("first.early", sf.lit(False))).alias("early"),
+            (delivered & ((sf.col("scheduled") & ended) | sf.col("rejected"))).alias("unwanted"),
+            sf.when(sf.col("scheduled") & delivered, sf.col("first.append_ms") - sf.col("deadline_ms")).alias(
+                "lateness_ms"
+            ),
+            *(sf.coalesce(f"first.{name}", f"letter.{name}").alias(name) for name in _PLACE),
+            sf.col("letter.reason").alias("reason"),
+        )
+        .select(*JUDGED.names)
+    )
+
+
+def _joined(records: DataFrame, rules: Rules) -> DataFrame:
+    """Return a row for each source record; `first` is its first delivery, `letter` its first dead letter."""
+    scheduled, delivered, letter = is_kind(Kind.SCHEDULE), is_kind(Kind.DELIVERED), is_kind(Kind.DEAD_LETTER)
+    asked = is_kind(Kind.SCHEDULE, Kind.REJECT)
+    first = sf.struct(*_PLACE, _is_early(rules).alias("early"))
+    return records.groupBy(minute(), "partition", "offset").agg(
+        sf.coalesce(sf.max(sf.when(asked, sf.col("deadline_ms"))), sf.max("deadline_ms")).alias("deadline_ms"),
+        sf.bool_or(scheduled).alias("scheduled"),
+        sf.bool_or(is_kind(Kind.REJECT)).alias("rejected"),
+        sf.max(sf.when(scheduled, sf.col("topic"))).alias("wanted"),
+        sf.count_if(delivered).alias("deliveries"),
+        sf.count_if(letter).alias("letters"),
+        sf.min(sf.when(delivered, first)).alias("first"),
+        sf.min(sf.when(letter, sf.struct(*_PLACE, "reason"))).alias("letter"),
+        sf.max(sf.when(is_kind(Kind.PUT_OFF), sf.col("due_ms"))).alias("moved_ms"),
+    )
+
+
+def _outcome() -> Column:
+    lost = sf.lit(str(Outcome.LOST))
+    letters, delivered = sf.col("letters") > 0, sf.col("deliveries") > 0
+    moved = sf.col("moved_ms").between(sf.coalesce("from_ms", "moved_ms"), sf.col("until_ms"))
+    of_schedule = (
+        sf.when(delivered & (sf.col("first.topic") != sf.col("wanted")), str(Outcome.MISDIRECTED))
+        .when(delivered, str(Outcome.DELIVERED))
+        .when(letters, str(Outcome.DEAD_LETTERED))
+        .when(moved, str(Outcome.REPLACED))
+        .when(sf.col("by") == int(Kind.CANCEL), str(Outcome.CANCELLED))
+        .when(sf.col("by") == int(Kind.SCHEDULE), str(Outcome.REPLACED))
+        .otherwise(lost)
+    )
+    of_reject = sf.when(letters, str(Outcome.DEAD_LETTERED)).otherwise(lost)
+    return sf.when(sf.col("scheduled"), of_schedule).when(sf.col("rejected"), of_reject).otherwise(str(Outcome.UNKNOWN))
+
+
+def _is_early(rules: Rules) -> Column:
+    """Return the condition: appended before due by more than the clocks' tolerance and proven difference.
+
+    An append time before the sending time is impossible on one clock: so far the broker's is behind the relay's.
+    """
+    proven = sf.col("sent_ms") - sf.col("append_ms")
+    skew = sf.least(sf.greatest(proven, sf.lit(0)), sf.lit(rules.max_skew_ms))
+    return sf.col("append_ms") + skew + rules.clock_tolerance_ms < sf.col("due_ms")
+
+
+def withdrawals(schedules: DataFrame, commands: DataFrame, grace_ms: int) -> DataFrame:
+    """Return the schedules whose next command came before they must have been delivered.
+
+    A command that came `grace_ms` or more before the deadline has to take effect (`certain`), one that came more than
+    `grace_ms` after it ends nothing; in between it races with the delivery.
+    """
+    named = schedules.filter(sf.col("id_hash").isNotNull()).select(*_ID, "offset", "deadline_ms")
+    of_these = commands.join(named.select(*_ID).distinct(), list(_ID), "left_semi")
+    by_offset = Window.partitionBy(*_ID).orderBy("offset")
+    following = of_these.select(
+        *_ID,
+        "offset",
+        sf.lead("kind").over(by_offset).alias("by"),
+        sf.lead("append_ms").over(by_offset).alias("withdrawn_ms"),
+    )
+    found = named.join(following, [*_ID, "offset"])
+    in_time = sf.col("withdrawn_ms") <= sf.col("deadline_ms") + grace_ms
+    certain = (sf.col("withdrawn_ms") + grace_ms <= sf.col("deadline_ms")).alias("certain")
+    never = [sf.lit(None).cast("long").alias(name) for name in ("from_ms", "until_ms")]
+    rows = found.filter(in_time).select(minute(), "partition", "offset", "by", certain, *never)
+    return rows.select(*WITHDRAWALS.names)
+
+
+def postponements(schedules: DataFrame, commands: DataFrame, grace_ms: int) -> DataFrame:
+    """Return the same where commands put schedules off, which relays write into the source again.
+
+    What stands for a schedule takes its place among the commands of the id: those that came in front of it, and behind
+    what it stands for, came later. What only relays have written withdraws nothing and puts nothing off.
+    """
+    named = schedules.filter(sf.col("id_hash").isNotNull()).select(*_ID, "offset", "deadline_ms")
+    plain = ~is_kind(Kind.POSTPONE) & sf.col("at_offset").isNull()
+    by_place = Window.partitionBy(*_ID).orderBy("place", "offset")
+    ordered = (
+        commands.join(named.select(*_ID).distinct(), list(_ID), "left_semi")
+        .withColumn("place", sf.coalesce("at_offset", "offset"))
+        .withColumn("turn", sf.sum(plain.cast("int")).over(by_place))
+    )
+    asked = named.join(ordered.select(*_ID, "offset", "place", "turn"), [*_ID, "offset"])
+    moves = ordered.filter(is_kind(Kind.POSTPONE)).select(
+        *_ID,
+        "turn",
+        sf.col("place").alias("moved_at"),
+        sf.col("due_ms").alias("to_ms"),
+        sf.col("append_ms").alias("moved_ms"),
+    )
+    following = ordered.filter(plain).select(
+        *_ID, (sf.col("turn") - 1).alias("turn"), sf.col("kind").alias("by"), sf.col("append_ms").alias("withdrawn_ms")
+    )
+    moves_it = (sf.col("moved_at") > sf.col("place")) & (sf.col("to_ms") > sf.col("deadline_ms"))
+    surely = moves_it & (sf.col("moved_ms") + grace_ms <= sf.col("deadline_ms"))
+    found = (
+        asked.join(moves, [*_ID, "turn"], "left")
+        .groupBy(*_ID, "offset", "deadline_ms", "turn")
+        .agg(
+            sf.max(sf.when(surely, sf.col("to_ms"))).alias("from_ms"),
+            sf.max(sf.when(moves_it, sf.col("to_ms"))).alias("until_ms"),
+        )
+        .join(following, [*_ID, "turn"], "left")
+    )
+    # Whoever ends what is put off is in time until its new deadline.
+    in_time = sf.col("withdrawn_ms") <= sf.coalesce("until_ms", "deadline_ms") + grace_ms
+    by = sf.when(in_time, sf.col("by")).when(sf.col("until_ms").isNotNull(), int(Kind.POSTPONE)).cast("byte")
+    surely_ended = sf.coalesce(sf.col("withdrawn_ms") + grace_ms <= sf.col("deadline_ms"), sf.lit(False))
+    certain = surely_ended | sf.col("from_ms").isNotNull()
+    return (
+        found.select(minute(), "partition", "offset", by.alias("by"), certain.alias("certain"), "from_ms", "until_ms")
+        .filter(sf.col("by").isNotNull())
+        .select(*WITHDRAWALS.names)
+    )

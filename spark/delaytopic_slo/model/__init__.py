@@ -1,8 +1,0 @@
-"""Documents of the audit: words, rules, manifest, report."""
-
-from __future__ import annotations
-
-from delaytopic_slo.model.report import Report, Verdict
-from delaytopic_slo.model.rules import Exclusion, Rules, Threshold, default_grace_ms
-
-__all__ = ["Exclusion", "Report", "Rules", "Threshold", "Verdict", "default_grace_ms"]

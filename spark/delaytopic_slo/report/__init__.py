@@ -1,9 +1,0 @@
-"""From verdicts to objectives, pages and metrics."""
-
-from __future__ import annotations
-
-from delaytopic_slo.report.periods import CLOCK_CHANGE_MS, LONGEST_MS
-from delaytopic_slo.report.reporting import no_verdict
-from delaytopic_slo.report.status import slo_condition, slo_status
-
-__all__ = ["CLOCK_CHANGE_MS", "LONGEST_MS", "no_verdict", "slo_condition", "slo_status"]

@@ -1,0 +1,198 @@
+"""Tests of what a ledger forgets after its retention, kill or not, and of what it must keep."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.support.audit.delay_topics import HOUR_MS
+from tests.support.audit.runs import Runs, cancelled, delivered, refused, rules_of, scheduled, without_attempt
+
+from delaytopic_audit.audit import report_of
+from delaytopic_audit.ledger.files import Files
+from delaytopic_audit.ledger.ledger import Ledger
+from delaytopic_audit.model.manifest import Commit
+from delaytopic_audit.model.report import Report
+
+pytestmark = pytest.mark.long
+
+BASE_MS = 1_795_269_600_000 // HOUR_MS * HOUR_MS
+SHORT = rules_of(retention_ms=2 * HOUR_MS)
+LONG = rules_of()
+FORGETS = 4
+"""The run after which whatever runs before it brought is older than retention."""
+
+
+class Killed(BaseException):
+    """The end of a process, in the place where it is raised."""
+
+
+def hours(count: float) -> int:
+    return BASE_MS + int(count * HOUR_MS)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The ledger after a run; `unswept` is a copy of the ledger from before its sweep."""
+
+    commit: Commit
+    report: Report
+    tables: list[str]
+    unswept: Path
+
+
+@dataclass
+class Story:
+    """One ledger's runs, by number."""
+
+    runs: Runs
+    folder: Path
+    copies: Path
+    ran: dict[int, Ran] = field(default_factory=dict)
+
+    def run(self, now_ms: int, *given: object, **named: object) -> None:
+        """Carry out the next run."""
+        commit = self.runs.run(now_ms, *given, **named)  # type: ignore[arg-type]
+        report = report_of(self.runs.ledger, commit, 24 * HOUR_MS, now_ms)
+        sequence = commit.plan.sequence
+        self.ran[sequence] = Ran(commit, report, tables_in(self.folder), self.copies / str(sequence))
+
+
+@pytest.fixture(scope="module")
+def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """Runs within retention, one long after, and some for which there are latecomers."""
+    folder, copies = tmp_path_factory.mktemp("ledger"), tmp_path_factory.mktemp("copies")
+    story = Story(Runs(spark, Ledger(spark, str(folder), "tests/orders")), folder, copies)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Ledger, "sweep", copying_before(Ledger.sweep, folder, copies))
+        story.run(
+            hours(0.8),
+            SHORT,
+            *(scheduled(hours(0), hours(due)) for due in (0.5, 0.5, 0.6)),
+            delivered(0, hours(0.5), hours(0.5)),
+        )
+        story.run(hours(1), SHORT, *(scheduled(hours(0.9), hours(9), name) for name in (b"pending", b"withdrawn")))
+        story.run(hours(1.2), SHORT, cancelled(hours(1.1), b"withdrawn"))
+        story.run(hours(4), SHORT)
+        late_ms = hours(4.05)
+        latecomers = (delivered(1, hours(0.5), late_ms), refused(2, late_ms), refused(99, hours(3)))
+        story.run(hours(4.1), SHORT, *latecomers)
+        story.run(hours(4.2), LONG, delivered(1, hours(0.5), hours(4.15)))
+        story.run(hours(10), SHORT)
+    return story
+
+
+def copying_before(sweep: Callable[[Ledger, Commit], None], folder: Path, copies: Path) -> Callable[..., None]:
+    """Return a sweep that first copies the ledger, under the number of its run."""
+
+    def copying(ledger: Ledger, last: Commit) -> None:
+        shutil.copytree(folder, copies / str(last.plan.sequence))
+        sweep(ledger, last)
+
+    return copying
+
+
+def told(report: Report) -> dict[str, list[int]]:
+    """Source offsets by finding."""
+    return {found.finding: [each.offset for each in found.listed] for found in report.findings}
+
+
+def tables_in(folder: Path) -> list[str]:
+    """Return which tables have files."""
+    place = folder / "tests.orders"
+    return sorted({without_attempt(str(file.parent.relative_to(place))) for file in place.glob("runs/**/*.parquet")})
+
+
+def documents_in(folder: Path) -> list[str]:
+    return sorted(file.name for file in (folder / "tests.orders").glob("*/*.json"))
+
+
+def test_minutes_older_than_retention_leave_the_ledger_with_their_files_and_pending_records_stay(story: Story) -> None:
+    ran = story.ran[FORGETS]
+
+    assert told(story.ran[FORGETS - 1].report) == {"lost": [1, 2]}
+    assert told(ran.report) == {}
+    assert ran.tables == [
+        *("runs/00000002/commands", "runs/00000002/records", "runs/00000003/commands"),
+        *(f"runs/00000004/{name}" for name in ("digests", "findings", "histogram", "records", "verdicts")),
+    ]
+    assert [run.sequence for run in ran.commit.runs] == [2, 3, 4]
+
+
+def test_what_arrives_for_a_forgotten_minute_is_counted_and_no_fault(story: Story) -> None:
+    report = story.ran[FORGETS + 1].report
+
+    assert told(report).keys() == {"unknown"}
+    assert report.reading is not None
+    assert report.reading.beyond_retention == 2
+    assert "2 records are of minutes older than the ledger's retention (2h)." in report.notes
+    assert "The ledger remembers less than the window (--retention): what was due before is not judged." in report.notes
+
+
+def test_a_dead_letter_of_what_was_never_asked_for_is_no_forgotten_one(story: Story) -> None:
+    assert told(story.ran[FORGETS + 1].report)["unknown"] == [99]
+
+
+def test_a_longer_retention_brings_no_forgotten_minute_back(story: Story) -> None:
+    report = story.ran[FORGETS + 2].report
+
+    assert told(report) == {"unknown": [99]}
+    assert report.reading is not None
+    assert report.reading.beyond_retention == 1
+
+
+def test_a_cancel_and_a_pending_record_are_remembered_until_they_are_judged(story: Story) -> None:
+    assert told(story.ran[FORGETS + 3].report) == {"lost": [3], "cancelled": [4]}
+
+
+def test_a_sweep_killed_after_any_number_of_removals_is_made_up_for_by_that_of_the_next_run(
+    spark: SparkSession, story: Story, tmp_path: Path
+) -> None:
+    forgets, follows = story.ran[FORGETS], story.ran[FORGETS + 1]
+    left, is_whole = [], False
+
+    for removals in count():
+        folder = tmp_path / str(removals)
+        shutil.copytree(forgets.unswept, folder)
+        ledger = Ledger(spark, str(folder), "tests/orders")
+        is_whole = sweep_until_killed(ledger, forgets.commit, removals)
+        add_run(folder, follows)
+        ledger.sweep(follows.commit)
+        left.append((tables_in(folder), documents_in(folder)))
+        if is_whole:
+            break
+
+    assert left == [left[-1]] * len(left)
+    assert left[-1] == (follows.tables, [f"{sequence:08d}.json" for sequence in (3, 4, 5)])
+    assert len(left) > 4
+
+
+def sweep_until_killed(ledger: Ledger, last: Commit, removals: int) -> bool:
+    """Sweep, but end with the process after so many removals; tell whether it came to its end."""
+    delete, left = Files.delete, iter(range(removals))
+
+    def deleting(files: Files, name: str) -> None:
+        if next(left, None) is None:
+            raise Killed
+        delete(files, name)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Files, "delete", deleting)
+        try:
+            ledger.sweep(last)
+        except Killed:
+            return False
+    return True
+
+
+def add_run(folder: Path, ran: Ran) -> None:
+    """Add what a run writes: its tables and its commit."""
+    for name in (ran.commit.folder, f"commits/{ran.commit.plan.sequence:08d}.json"):
+        written = ran.unswept / "tests.orders" / name
+        copy = shutil.copytree if written.is_dir() else shutil.copy
+        copy(written, folder / "tests.orders" / name)

@@ -1,0 +1,351 @@
+"""The audit's tables, function by function, on a few rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from delaytopic_api import Percent
+from delaytopic_api.values import Guarantee
+from delaytopic_audit.model.manifest import Range, Role
+from delaytopic_audit.model.rules import Rules
+from delaytopic_audit.model.words import MINUTE_MS, Kind, bucket_value_ms
+from delaytopic_audit.tables import frames as tables
+from delaytopic_audit.tables.digests import digests, disagreeing_minutes, merged
+from delaytopic_audit.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
+from delaytopic_audit.tables.schemas import COMMANDS, EXTRACT, JUDGED, RECORDS, WITHDRAWALS
+from delaytopic_audit.tables.verdicts import bucket_of, findings, sums, verdicts
+
+M = MINUTE_MS
+RULES = Rules(
+    lateness_ms=100,
+    grace_ms=1_000,
+    objective=Percent("99.9%"),
+    window_ms=M,
+    guarantee=Guarantee.EXACTLY_ONCE,
+    retention_ms=M,
+)
+
+pytestmark = pytest.mark.long
+
+
+def frame(spark: SparkSession, schema: StructType, *rows: dict[str, Any]) -> DataFrame:
+    """Rows by name; what is not named is null."""
+    return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
+
+
+def ask(offset: int, due_ms: int, **more: Any) -> dict[str, Any]:
+    """A schedule, as extract and as ledger row."""
+    base = {"kind": int(Kind.SCHEDULE), "partition": 0, "offset": offset, "due_ms": due_ms, "topic": "t"}
+    return {"append_ms": 0, "deadline_ms": due_ms, "by_broker": True, **base, **more}
+
+
+def arrival(offset: int, due_ms: int, append_ms: int, **more: Any) -> dict[str, Any]:
+    """A delivery of it."""
+    at = {"append_ms": append_ms, "sent_ms": append_ms, "at_partition": 1, "at_offset": 9}
+    return {**ask(offset, due_ms), "kind": int(Kind.DELIVERED), **at, **more}
+
+
+def letter(offset: int, append_ms: int, **more: Any) -> dict[str, Any]:
+    """A dead letter of it."""
+    row = ask(offset, append_ms, append_ms=append_ms, topic=None, reason="expired")
+    return {**row, "due_ms": None, "kind": int(Kind.DEAD_LETTER), **more}
+
+
+def reject(offset: int, append_ms: int) -> dict[str, Any]:
+    """A record that cannot be scheduled."""
+    return {**ask(offset, append_ms, append_ms=append_ms, topic=None), "due_ms": None, "kind": int(Kind.REJECT)}
+
+
+def test_asks_have_their_deadline_at_the_later_of_due_and_append_time(spark: SparkSession) -> None:
+    extract = frame(spark, EXTRACT, ask(0, 500), ask(1, 500, append_ms=700), reject(2, 800))
+
+    found = {row.offset: row.deadline_ms for row in tables.asks(extract).collect()}
+
+    assert found == {0: 500, 1: 700, 2: 800}
+
+
+def test_deliveries_learn_the_deadline_of_records_that_were_overdue_on_arrival(spark: SparkSession) -> None:
+    extract = frame(spark, EXTRACT, ask(1, 500, append_ms=700), arrival(0, 500, 510), arrival(1, 500, 710))
+
+    found = tables.deliveries(extract, tables.overdue(extract)).collect()
+
+    assert {row.offset: row.deadline_ms for row in found} == {0: 500, 1: 700}
+
+
+def test_dead_letters_take_the_deadline_of_their_source_record_or_their_own_time(spark: SparkSession) -> None:
+    extract = frame(spark, EXTRACT, ask(0, 500), letter(0, 900), letter(7, 950))
+
+    found = tables.answered(tables.answers(extract), tables.asks(extract)).collect()
+
+    assert {row.offset: row.deadline_ms for row in found} == {0: 500, 7: 950}
+
+
+def test_what_is_put_off_answers_the_ask_that_it_stands_for_and_is_one_itself(spark: SparkSession) -> None:
+    extract = frame(spark, EXTRACT, ask(0, 500), ask(3, 9_000, append_ms=501, at_offset=0))
+
+    asks = tables.asks(extract)
+    found = tables.answered(tables.answers(extract), asks).collect()
+
+    assert sorted((row.offset, row.deadline_ms) for row in asks.collect()) == [(0, 500), (3, 9_000)]
+    assert [(row.kind, row.offset, row.at_offset, row.deadline_ms, row.due_ms) for row in found] == [
+        (Kind.PUT_OFF, 0, 3, 500, 9_000)
+    ]
+
+
+def test_schedules_for_a_time_in_seconds_are_told_from_others_and_due_when_appended(spark: SparkSession) -> None:
+    meant_ms = 1_795_269_686_000
+    asked = [ask(0, meant_ms // 1_000, append_ms=meant_ms), ask(1, meant_ms, append_ms=meant_ms)]
+    extract = frame(spark, EXTRACT, *asked)
+
+    found = extract.select("offset", tables.is_ancient().alias("ancient")).collect()
+
+    assert {row.offset: row.ancient for row in found} == {0: True, 1: False}
+    assert {row.deadline_ms for row in tables.asks(extract).collect()} == {meant_ms}
+
+
+def test_outcomes_of_records_from_before_the_audit_are_out_of_scope(spark: SparkSession) -> None:
+    records = frame(spark, RECORDS, ask(1, 500), arrival(1, 500, 510), arrival(2, 500, 510))
+
+    found = tables.in_scope(records, {0: 2}).collect()
+
+    assert sorted((row.kind, row.offset) for row in found) == [(Kind.SCHEDULE, 1), (Kind.DELIVERED, 2)]
+
+
+def test_outcomes_of_records_that_are_not_judged_are_out_of_scope(spark: SparkSession) -> None:
+    records = frame(spark, RECORDS, *(arrival(offset, 500, 510) for offset in range(5)))
+    unjudged = Range(topic="a", role=Role.SOURCE, partition=0, start=1, end=4)
+
+    found = tables.in_scope(records, {0: 0}, [unjudged]).collect()
+
+    assert sorted(row.offset for row in found) == [0, 4]
+
+
+def test_digests_agree_when_each_ask_has_its_outcome_on_its_topic(spark: SparkSession) -> None:
+    records = frame(
+        spark, RECORDS, ask(0, 5), ask(1, 6), arrival(1, 6, 8), arrival(0, 5, 9), reject(2, M), letter(2, M)
+    )
+
+    assert disagreeing_minutes(digests(records)).collect() == []
+
+
+def test_digests_disagree_in_the_minute_of_a_loss_a_duplicate_a_stray_or_a_swap(spark: SparkSession) -> None:
+    lost = [ask(0, 0)]
+    doubled = [ask(1, M), arrival(1, M, M), arrival(1, M, M)]
+    elsewhere = [ask(2, 2 * M), arrival(2, 2 * M, 2 * M, topic="u")]
+    swapped = [ask(3, 3 * M), arrival(4, 3 * M, 3 * M)]
+    lettered = [ask(5, 4 * M), letter(5, 4 * M)]
+    right = [ask(6, 5 * M), arrival(6, 5 * M, 5 * M)]
+    records = frame(spark, RECORDS, *lost, *doubled, *elsewhere, *swapped, *lettered, *right)
+
+    found = disagreeing_minutes(digests(records)).collect()
+
+    assert sorted(row.minute for row in found) == [0, 1, 2, 3, 4]
+
+
+def test_digests_of_parts_merge_to_the_digest_of_the_whole(spark: SparkSession) -> None:
+    rows = [ask(0, 5), ask(1, 6), arrival(1, 6, 8), ask(2, M)]
+    whole = digests(frame(spark, RECORDS, *rows))
+
+    parts = merged(digests(frame(spark, RECORDS, *rows[:2])), digests(frame(spark, RECORDS, *rows[2:])))
+
+    assert sorted(map(tuple, parts.collect())) == sorted(map(tuple, whole.collect()))
+
+
+def test_a_later_command_of_the_id_withdraws_a_schedule_up_to_the_grace_after_its_deadline(spark: SparkSession) -> None:
+    schedules = frame(spark, RECORDS, *(ask(n, 10_000, id_hash=n) for n in range(5)))
+    own = [{**ask(n, 0, id_hash=n), "append_ms": 1} for n in range(5)]
+    later = [{**ask(10 + n, 0, id_hash=n), "kind": int(Kind.CANCEL)} for n in range(4)]
+    moments = (9_000, 9_001, 11_000, 11_001)
+    commands = frame(spark, COMMANDS, *own, *(row | {"append_ms": at} for row, at in zip(later, moments, strict=True)))
+
+    found = withdrawals(schedules, commands, grace_ms=1_000).collect()
+
+    assert {row.offset: row.certain for row in found} == {0: True, 1: False, 2: False}
+    assert {row.by for row in found} == {Kind.CANCEL}
+
+
+def command(kind: Kind, offset: int, append_ms: int, due_ms: int | None = None, **more: Any) -> dict[str, Any]:
+    """A command of the only id."""
+    row = {"kind": int(kind), "partition": 0, "id_hash": 1, "offset": offset, "append_ms": append_ms, "due_ms": due_ms}
+    return {**row, "deadline_ms": due_ms, **more}
+
+
+def start(offset: int, append_ms: int, due_ms: int, stands_for: int | None = None) -> dict[str, Any]:
+    return command(Kind.SCHEDULE, offset, append_ms, due_ms, at_offset=stands_for)
+
+
+def keep_alive(offset: int, append_ms: int, due_ms: int) -> dict[str, Any]:
+    return command(Kind.POSTPONE, offset, append_ms, due_ms)
+
+
+def end(offset: int, append_ms: int) -> dict[str, Any]:
+    return command(Kind.CANCEL, offset, append_ms)
+
+
+FIRST, LATER = start(0, 0, 10_000), keep_alive(1, 5_000, 15_000)
+PUT_OFF: dict[str, tuple[list[dict[str, Any]], dict[int, tuple[object, ...]]]] = {
+    "nobody puts it off": ([FIRST], {}),
+    "it is put off": ([FIRST, LATER, start(2, 10_001, 15_000, 0)], {0: (Kind.POSTPONE, True, 15_000, 15_000)}),
+    "the latest time counts": (
+        [FIRST, LATER, keep_alive(2, 6_000, 12_000)],
+        {0: (Kind.POSTPONE, True, 15_000, 15_000)},
+    ),
+    "a shorter time counts for nothing": ([FIRST, keep_alive(1, 5_000, 9_000)], {}),
+    "it may have come too late": ([FIRST, keep_alive(1, 9_001, 15_000)], {0: (Kind.POSTPONE, False, None, 15_000)}),
+    "a relay puts it off by itself": ([FIRST, start(2, 10_001, 15_000, 0)], {}),
+    "it is ended before its new time": ([FIRST, LATER, end(2, 14_000)], {0: (Kind.CANCEL, True, 15_000, 15_000)}),
+    "it is ended while it is on its way": (
+        [FIRST, LATER, end(2, 10_001), start(3, 10_002, 15_000, 0), end(4, 99_000)],
+        {0: (Kind.CANCEL, True, 15_000, 15_000), 3: (Kind.CANCEL, True, None, None)},
+    ),
+    "another one begins while it is on its way": (
+        [FIRST, LATER, start(2, 10_001, 30_000), start(3, 10_002, 15_000, 0)],
+        {0: (Kind.SCHEDULE, True, 15_000, 15_000), 3: (Kind.SCHEDULE, True, None, None)},
+    ),
+    "it is put off again, and ended": (
+        [
+            *(FIRST, LATER, start(2, 10_001, 15_000, 0)),
+            *(keep_alive(3, 12_000, 20_000), start(4, 15_001, 20_000, 2), end(5, 19_000)),
+        ],
+        {
+            0: (Kind.CANCEL, True, 15_000, 20_000),
+            2: (Kind.CANCEL, True, 20_000, 20_000),
+            4: (Kind.CANCEL, True, None, None),
+        },
+    ),
+}
+
+
+def test_what_puts_a_schedule_off_and_ends_it_is_told_by_the_commands_of_others(spark: SparkSession) -> None:
+    commands = [row | {"partition": place} for place, (rows, _) in enumerate(PUT_OFF.values()) for row in rows]
+    schedules = frame(spark, RECORDS, *(each for each in commands if each["kind"] == Kind.SCHEDULE))
+
+    found = postponements(schedules, frame(spark, COMMANDS, *commands), grace_ms=1_000).collect()
+
+    told = {(row.partition, row.offset): (row.by, row.certain, row.from_ms, row.until_ms) for row in found}
+    assert told == {
+        (place, offset): row for place, (_, expected) in enumerate(PUT_OFF.values()) for offset, row in expected.items()
+    }
+
+
+def put_off_to(offset: int, due_ms: int) -> dict[str, Any]:
+    """The outcome of a schedule that was written again."""
+    return {**ask(offset, 5, kind=int(Kind.PUT_OFF)), "due_ms": due_ms}
+
+
+def test_what_is_put_off_to_the_time_that_was_promised_counts_as_replaced(spark: SparkSession) -> None:
+    promised = {"minute": 0, "partition": 0, "by": int(Kind.POSTPONE), "certain": False}
+    window = {"from_ms": 90_000, "until_ms": 95_000}
+    moves = {0: 90_000, 1: 95_000, 2: 89_999, 3: 95_001, 4: None}
+    put_off = [put_off_to(offset, due_ms) for offset, due_ms in moves.items() if due_ms]
+    both = [ask(5, 5), arrival(5, 5, 6), put_off_to(5, 90_000)]
+    records = frame(spark, RECORDS, *(ask(offset, 5) for offset in moves), *put_off, *both, put_off[0] | {"offset": 7})
+    ended = [{**promised, **window, "offset": offset} for offset in moves]
+
+    judged = judged_one_by_one(records, frame(spark, WITHDRAWALS, *ended), RULES).collect()
+
+    assert {row.offset: (row.outcome, row.copies, row.unwanted) for row in judged} == {
+        0: ("replaced", 0, False),
+        1: ("replaced", 0, False),
+        2: ("lost", 0, False),
+        3: ("lost", 0, False),
+        4: ("lost", 0, False),
+        5: ("delivered", 1, True),
+    }
+
+
+def test_where_digests_agree_each_outcome_is_judged_by_itself(spark: SparkSession) -> None:
+    records = frame(spark, RECORDS, ask(0, 500), arrival(0, 500, 650), arrival(1, 500, 400), letter(2, 500))
+
+    judged = {row.offset: row for row in judged_alike(records, RULES).collect()}
+
+    assert {at: (row.outcome, row.lateness_ms, row.early) for at, row in judged.items()} == {
+        0: ("delivered", 150, False),
+        1: ("delivered", -100, True),
+        2: ("dead-lettered", None, False),
+    }
+
+
+def test_elsewhere_asks_and_outcomes_are_joined(spark: SparkSession) -> None:
+    records = frame(
+        spark,
+        RECORDS,
+        *(ask(0, 5), ask(1, 5), arrival(1, 5, 6), arrival(1, 5, 7), ask(2, 5), letter(2, 5), ask(3, 5), ask(4, 5)),
+        *(arrival(5, 5, 6), reject(6, 5), reject(7, 5), letter(7, 5), ask(8, 5), arrival(8, 5, 6, topic="u")),
+        *(ask(9, 5), arrival(9, 5, 6)),
+    )
+    by = {3: Kind.CANCEL, 4: Kind.SCHEDULE, 9: Kind.CANCEL}
+    ended = [
+        {"minute": 0, "partition": 0, "offset": offset, "by": int(kind), "certain": True} for offset, kind in by.items()
+    ]
+
+    judged = judged_one_by_one(records, frame(spark, WITHDRAWALS, *ended), RULES).collect()
+
+    assert {row.offset: (row.outcome, row.copies, row.unwanted) for row in judged} == {
+        0: ("lost", 0, False),
+        1: ("delivered", 2, False),
+        2: ("dead-lettered", 1, False),
+        3: ("cancelled", 0, False),
+        4: ("replaced", 0, False),
+        5: ("unknown", 1, False),
+        6: ("lost", 0, False),
+        7: ("dead-lettered", 1, False),
+        8: ("misdirected", 1, False),
+        9: ("delivered", 1, True),
+    }
+
+
+def test_a_record_is_early_only_beyond_what_its_receipt_proves_of_the_clocks(spark: SparkSession) -> None:
+    due_ms = 10_000
+    records = frame(
+        spark,
+        RECORDS,
+        arrival(0, due_ms, due_ms - 5),
+        arrival(1, due_ms, due_ms - 6),
+        arrival(2, due_ms, due_ms - 200, sent_ms=due_ms),
+        arrival(3, due_ms, due_ms - 300, sent_ms=due_ms),
+    )
+
+    judged = judged_alike(records, RULES).collect()
+
+    assert {row.offset: row.early for row in judged} == {0: False, 1: True, 2: False, 3: True}
+
+
+def test_verdicts_count_and_findings_name_what_is_to_be_said(spark: SparkSession) -> None:
+    row = {"minute": 0, "partition": 0, "deadline_ms": 0, "early": False, "unwanted": False, "copies": 1}
+    judged = frame(
+        spark,
+        JUDGED,
+        row | {"offset": 0, "outcome": "delivered", "lateness_ms": 100},
+        row | {"offset": 1, "outcome": "delivered", "lateness_ms": 101, "copies": 3},
+        row | {"offset": 2, "outcome": "lost", "copies": 0},
+        row | {"offset": 3, "outcome": "unknown", "copies": 2},
+    )
+
+    [counts] = verdicts(sums(judged, RULES), RULES).collect()
+    said = sorted((each.finding, each.offset) for each in findings(judged, RULES).collect())
+
+    told = {name: value for name, value in counts.asDict().items() if value and name not in ("minute", "partition")}
+    assert told == {
+        "asked": 3,
+        "delivered": 2,
+        "on_time": 1,
+        "late": 1,
+        "lost": 1,
+        "duplicated": 1,
+        "copies": 2,
+        "unknown": 2,
+        "latest_ms": 101,
+    }
+    assert said == [("duplicated", 1), ("late", 1), ("lost", 2), ("unknown", 3)]
+
+
+def test_a_bucket_of_lateness_is_within_one_percent_of_everything_in_it(spark: SparkSession) -> None:
+    rows = spark.range(1, 200_000, 7).withColumn("bucket", bucket_of(sf.col("id"))).collect()
+
+    assert all(abs(bucket_value_ms(row.bucket) / row.id - 1) <= 0.01 for row in rows)
