@@ -86,18 +86,18 @@ e2e-smoke: $(STAMP) ## Of `e2e`, the first day of a cluster and one storm
 	@E2E_CLUSTER=$(CLUSTER) $(BIN)/python -m pytest -m "e2e and smoke" tests/e2e
 
 cluster: $(STAMP) ## A real Kubernetes cluster (kind) on this machine; prints its kubeconfig
-	@$(BIN)/python -m tests.e2e.cluster up
+	@$(BIN)/python -m playground.cluster up
 
 cluster-down: $(STAMP) ## Take it away, with the Docker engine that was started for it
-	@$(BIN)/python -m tests.e2e.cluster down
+	@$(BIN)/python -m playground.cluster down
 
 up: $(STAMP) ## A cluster to play with: Kafka, Redis, the chart, a team that sends; ends with what to do next
-	@$(BIN)/python -m tests.e2e.playground
+	@$(BIN)/python -m playground
 
 down: cluster-down ## Take it away
 
 tour: $(STAMP) ## Run docs/tutorial/kubernetes.md on the cluster of `make up`, and write what it prints into it
-	@$(BIN)/python -m tests.e2e.tour
+	@$(BIN)/python -m playground.tour
 
 images: $(STAMP) ## Build the container images of relay, operator and audit (needs Docker)
 	@$(BIN)/python -m images.build

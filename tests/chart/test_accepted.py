@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from playground.kube.kube_client import Object
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
-from tests.cluster.kube_client import Object
 from tests.support.chart.helm import NAMESPACES, RESTRICTED, VALUES, ChartHelm
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from charts.tools.kustomize import NAMESPACE
 from click.testing import CliRunner
+from playground.kube.helm import HelmError
 from tests.cluster.access import Access
-from tests.cluster.helm import HelmError
 from tests.support.chart.helm import EVERYTHING, ChartHelm, named
 from tests.support.chart.rights import granted
 

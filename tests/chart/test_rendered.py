@@ -14,7 +14,7 @@ from charts.tools.places import CHART, ROOT
 from mkdocs.config import load_config
 from mkdocs.structure.files import get_files
 from mkdocs.structure.nav import get_navigation
-from tests.cluster.helm import HelmError
+from playground.kube.helm import HelmError
 from tests.support.chart.helm import BARE, EVERYTHING, TRY, VALUES, ChartHelm, named, of_kind, settings
 from tests.support.chart.pod_rules import broken_rules
 

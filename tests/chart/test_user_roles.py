@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import Object
 from tests.cluster.access import Access, may
-from tests.cluster.awaiting import await_object
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.kube_client import Object
 from tests.harness.names import unique
 from tests.support.chart.helm import ChartHelm, of_kind
 

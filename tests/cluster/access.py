@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from playground.kube.kube_client import KubeClient, Object
 from tests.cluster.audit import Call
-from tests.cluster.kube_client import KubeClient, Object
 
 _REVIEWS = "/apis/authorization.k8s.io/v1"
 # What everybody may ask about themselves.

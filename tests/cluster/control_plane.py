@@ -16,11 +16,11 @@ from typing import Final, NamedTuple, Self
 
 import yaml
 from images.tools.binaries import Programs
+from playground.kube.certificates import Authority
+from playground.kube.kube_client import KubeClient, Object, RequestRefused, client_context
+from playground.kube.kubectl import Kubectl
 from tests.cluster.audit import POLICY, AuditLog
-from tests.cluster.certificates import Authority
-from tests.cluster.kube_client import KubeClient, Object, RequestRefused, client_context
 from tests.cluster.kubeconfig import certificate_user, write_kubeconfig
-from tests.cluster.kubectl import Kubectl
 
 from delaytopic_local.servers.process import ManagedProcess, free_port
 from delaytopic_process.waiting import wait_until

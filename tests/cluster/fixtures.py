@@ -20,7 +20,7 @@ Tests that use them have the marks `integration` and `kubernetes`.
   `helm_program` (session) is the path of the command; a test that only renders makes its own `Helm` with it, and needs
   no control plane.
 
-`tests.cluster.awaiting` waits for objects by watching, `tests.cluster.pods` knows Deployments and their pods, and
+`playground.kube.awaiting` waits for objects by watching, `playground.kube.pods` knows Deployments and their pods, and
 `tests.cluster.access` compares what RBAC allows with what was done.
 """
 
@@ -34,8 +34,8 @@ from typing import Protocol
 import pytest
 from images.tools import binaries
 from images.tools.binaries import Programs
+from playground.kube.helm import Helm
 from tests.cluster.control_plane import ControlPlane, OwnControlPlane, custom_resource_definitions
-from tests.cluster.helm import Helm
 from tests.cluster.node.local_node import NODE_LABEL, LocalNode
 from tests.harness.fixtures import prepared
 from tests.harness.names import unique

@@ -6,7 +6,7 @@ import base64
 import json
 from pathlib import Path
 
-from tests.cluster.certificates import KeyPair
+from playground.kube.certificates import KeyPair
 
 
 def certificate_user(pair: KeyPair) -> dict[str, str]:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 from images.tools.binaries import Programs
-from tests.e2e.cluster.clusters import Cluster
-from tests.e2e.cluster.existing_cluster import ExistingCluster
-from tests.e2e.cluster.kind_cluster import KindCluster
-from tests.e2e.images.build import build_all
-from tests.e2e.support.beginning import begin
-from tests.e2e.support.installation import Images
-from tests.e2e.support.installed_platform import CommandLines, InstalledPlatform
-from tests.e2e.support.kubeconfig import client_of
+from playground.cluster.clusters import Cluster
+from playground.cluster.existing_cluster import ExistingCluster
+from playground.cluster.kind_cluster import KindCluster
+from playground.images.build import build_all
+from playground.platform.beginning import begin
+from playground.platform.installation import Images
+from playground.platform.installed_platform import CommandLines, InstalledPlatform
+from playground.platform.kubeconfig import client_of
 from tests.e2e.support.preparing import preparing
 from tests.e2e.support.team import MakeTeam, Team
 from tests.e2e.support.vacancy import require_vacancy

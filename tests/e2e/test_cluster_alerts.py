@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.cluster.awaiting import await_object
-from tests.cluster.kube_client import Object
-from tests.cluster.pods import pods_of
-from tests.e2e.playground.next_steps import OPERATOR_PORT
-from tests.e2e.support.installation import BOOTSTRAP_SERVERS, INFRASTRUCTURE, OPERATOR_NAMESPACE, delay_class
-from tests.e2e.support.installed_platform import OPERATORS, InstalledPlatform
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import Object
+from playground.kube.pods import pods_of
+from playground.next_steps import OPERATOR_PORT
+from playground.platform.installation import BOOTSTRAP_SERVERS, INFRASTRUCTURE, OPERATOR_NAMESPACE, delay_class
+from playground.platform.installed_platform import OPERATORS, InstalledPlatform
+from playground.traffic.plan import Plan
 from tests.e2e.support.team import MakeTeam, Team
-from tests.e2e.traffic.plan import Plan
 from tests.support.chart.promtool import prometheus_program
 from tests.support.child_process import ChildProcess
 from tests.support.servers.prometheus import Prometheus

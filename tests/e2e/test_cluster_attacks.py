@@ -6,12 +6,12 @@ import json
 import time
 
 import pytest
+from playground.platform.installation import BOOTSTRAP_SERVERS, OPERATOR_NAMESPACE, RELAY_NAMESPACE
+from playground.traffic.hostile import Assault
+from playground.traffic.plan import Plan
 from tests.e2e.support.attacks import attacking_documents, forged_pod
-from tests.e2e.support.installation import BOOTSTRAP_SERVERS, OPERATOR_NAMESPACE, RELAY_NAMESPACE
 from tests.e2e.support.storm import is_running
 from tests.e2e.support.team import MakeTeam, Team
-from tests.e2e.traffic.hostile import Assault
-from tests.e2e.traffic.plan import Plan
 
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import record_name

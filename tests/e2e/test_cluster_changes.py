@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.cluster.awaiting import await_object
+from playground.kube.awaiting import await_object
+from playground.traffic.plan import Plan
 from tests.e2e.support.team import MakeTeam, Sending, Team
-from tests.e2e.traffic.plan import Plan
 
 pytestmark = pytest.mark.e2e
 

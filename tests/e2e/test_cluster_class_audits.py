@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.cluster.awaiting import await_object, condition_of
-from tests.cluster.kube_client import Object
-from tests.cluster.pods import pods_of
-from tests.e2e.support.installation import RELAY_NAMESPACE, delay_class
-from tests.e2e.support.installed_platform import InstalledPlatform
+from playground.kube.awaiting import await_object, condition_of
+from playground.kube.kube_client import Object
+from playground.kube.pods import pods_of
+from playground.platform.installation import RELAY_NAMESPACE, delay_class
+from playground.platform.installed_platform import InstalledPlatform
+from playground.traffic.plan import Plan
 from tests.e2e.support.team import MakeTeam, Sending, Team
-from tests.e2e.traffic.plan import Plan
 
 pytestmark = pytest.mark.e2e
 

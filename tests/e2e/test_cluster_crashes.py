@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
-from tests.cluster.kube_client import Object
-from tests.e2e.cluster.clusters import Cluster
-from tests.e2e.cluster.errors import NotPossible
-from tests.e2e.support.installation import RELAY_NAMESPACE, delay_class
-from tests.e2e.support.installed_platform import InstalledPlatform
-from tests.e2e.support.moments import await_moment, now_ms
+from playground.cluster.clusters import Cluster
+from playground.cluster.errors import NotPossible
+from playground.kube.kube_client import Object
+from playground.platform.installation import RELAY_NAMESPACE, delay_class
+from playground.platform.installed_platform import InstalledPlatform
+from playground.platform.moments import await_moment, now_ms
+from playground.traffic.plan import Plan
 from tests.e2e.support.storm import crash, is_running, kill
 from tests.e2e.support.team import MakeTeam, Reading, Team
-from tests.e2e.traffic.plan import Plan
 
 pytestmark = pytest.mark.e2e
 

@@ -7,12 +7,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import pytest
-from tests.cluster.awaiting import await_gone, await_object
-from tests.cluster.kube_client import Object
-from tests.e2e.support.installed_platform import InstalledPlatform
-from tests.e2e.support.moments import now_ms
+from playground.kube.awaiting import await_gone, await_object
+from playground.kube.kube_client import Object
+from playground.platform.installed_platform import InstalledPlatform
+from playground.platform.moments import now_ms
+from playground.traffic.plan import Plan
 from tests.e2e.support.team import MakeTeam, Team
-from tests.e2e.traffic.plan import Plan
 
 pytestmark = pytest.mark.e2e
 

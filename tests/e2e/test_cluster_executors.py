@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.cluster.kube_client import Object
-from tests.cluster.pods import pods_of
-from tests.e2e.cluster.clusters import Cluster
-from tests.e2e.cluster.errors import NotPossible
-from tests.e2e.support.installation import LEDGER, LEDGER_ON_NODE, RELAY_NAMESPACE
-from tests.e2e.support.installed_platform import InstalledPlatform
-from tests.e2e.support.moments import await_audit_of
+from playground.cluster.clusters import Cluster
+from playground.cluster.errors import NotPossible
+from playground.kube.kube_client import Object
+from playground.kube.pods import pods_of
+from playground.platform.installation import LEDGER, LEDGER_ON_NODE, RELAY_NAMESPACE
+from playground.platform.installed_platform import InstalledPlatform
+from playground.platform.moments import await_audit_of
+from playground.traffic.plan import Plan
 from tests.e2e.support.storm import crash, is_running
 from tests.e2e.support.team import MakeTeam, Sending, Team
-from tests.e2e.traffic.plan import Plan
 
 from delaytopic_process.waiting import wait_until
 

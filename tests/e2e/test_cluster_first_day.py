@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.cluster.clusters import Cluster
-from tests.e2e.support.installation import OPERATOR_NAMESPACE
-from tests.e2e.support.installed_platform import InstalledPlatform
-from tests.e2e.support.moments import await_audit_of, now_ms
+from playground.cluster.clusters import Cluster
+from playground.platform.installation import OPERATOR_NAMESPACE
+from playground.platform.installed_platform import InstalledPlatform
+from playground.platform.moments import await_audit_of, now_ms
+from playground.tour.page import recorded
+from playground.tour.stage import PAGE, clear, leave, shell
+from playground.traffic.plan import Plan
 from tests.e2e.support.storm import kill
 from tests.e2e.support.team import MakeTeam, Sending, Team
-from tests.e2e.tour.page import recorded
-from tests.e2e.tour.stage import PAGE, clear, leave, shell
-from tests.e2e.traffic.plan import Plan
 
 pytestmark = [pytest.mark.e2e, pytest.mark.smoke]
 

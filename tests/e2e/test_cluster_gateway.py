@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.e2e.support.installation import BOOTSTRAP_SERVERS, INFRASTRUCTURE
-from tests.e2e.support.installed_platform import InstalledPlatform
+from playground.platform.installation import BOOTSTRAP_SERVERS, INFRASTRUCTURE
+from playground.platform.installed_platform import InstalledPlatform
 from tests.e2e.support.team import MakeTeam, Team
 
 pytestmark = pytest.mark.e2e

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cluster.kube_client import Object
+from playground.kube.kube_client import Object
 from tests.e2e.support.team import MakeTeam, Team
 from tests.gitops.argo import run
 

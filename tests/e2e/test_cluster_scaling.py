@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cluster.awaiting import await_object
-from tests.cluster.kube_client import Object
-from tests.e2e.support.moments import now_ms
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import Object
+from playground.platform.moments import now_ms
+from playground.traffic.plan import Plan
 from tests.e2e.support.team import MakeTeam, Team
-from tests.e2e.traffic.plan import Plan
 
 pytestmark = pytest.mark.e2e
 

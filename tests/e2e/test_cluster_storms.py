@@ -5,15 +5,15 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 import pytest
-from tests.e2e.cluster.clusters import Cluster
-from tests.e2e.cluster.errors import NotPossible
-from tests.e2e.support.installation import INFRASTRUCTURE, OPERATOR_NAMESPACE, RELAY_NAMESPACE
-from tests.e2e.support.installed_platform import OPERATORS, InstalledPlatform
-from tests.e2e.support.moments import await_audit_of, await_moment, now_ms
+from playground.cluster.clusters import Cluster
+from playground.cluster.errors import NotPossible
+from playground.platform.installation import INFRASTRUCTURE, OPERATOR_NAMESPACE, RELAY_NAMESPACE
+from playground.platform.installed_platform import OPERATORS, InstalledPlatform
+from playground.platform.moments import await_audit_of, await_moment, now_ms
+from playground.traffic.plan import Plan
 from tests.e2e.support.promises import PromiseBroken
 from tests.e2e.support.storm import Victim, storm, strike_all
 from tests.e2e.support.team import MakeTeam, Sending, Team
-from tests.e2e.traffic.plan import Plan
 
 from delaytopic_audit.model.report import ObjectiveName
 

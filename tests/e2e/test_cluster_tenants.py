@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.kube_client import RequestRefused
-from tests.e2e.support.installation import RELAY_NAMESPACE
-from tests.e2e.support.installed_platform import InstalledPlatform
+from playground.kube.kube_client import RequestRefused
+from playground.platform.installation import RELAY_NAMESPACE
+from playground.platform.installed_platform import InstalledPlatform
+from playground.traffic.plan import Plan
 from tests.e2e.support.storm import is_running
 from tests.e2e.support.team import MakeTeam, Team
-from tests.e2e.traffic.plan import Plan
 
 pytestmark = pytest.mark.e2e
 

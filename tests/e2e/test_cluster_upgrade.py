@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from charts.tools.places import CHART, ROOT
-from tests.cluster.awaiting import await_object
-from tests.e2e.cluster.clusters import Cluster
-from tests.e2e.images.build import build_previous, checkout, has_commit
-from tests.e2e.support.installation import Images
-from tests.e2e.support.installed_platform import InstalledPlatform
+from playground.cluster.clusters import Cluster
+from playground.images.build import build_previous, checkout, has_commit
+from playground.kube.awaiting import await_object
+from playground.platform.installation import Images
+from playground.platform.installed_platform import InstalledPlatform
+from playground.traffic.plan import Plan
 from tests.e2e.support.team import MakeTeam, Team
-from tests.e2e.traffic.plan import Plan
 
 pytestmark = pytest.mark.e2e
 

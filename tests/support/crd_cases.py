@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.cluster.kube_client import KubeClient, Object
+from playground.kube.kube_client import KubeClient, Object
 from tests.support.paths import DATA
 
 DELAY_TOPICS = "/apis/delaytopic.dev/v1alpha1/namespaces/default/delaytopics"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.kube_client import KubeClient, RequestRefused
+from playground.kube.kube_client import KubeClient, RequestRefused
 from tests.cluster.node.command import ConfigurationMissing, container_environment
 from tests.cluster.node.container import Container, timestamp
 from tests.cluster.node.files import VolumeNotReady, pod_root, remove_volumes, write_volumes

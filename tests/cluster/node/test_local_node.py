@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 
 import pytest
+from playground.kube.pods import await_rollout
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode
-from tests.cluster.pods import await_rollout
 
 from delaytopic_local.servers.process import ManagedProcess
 from delaytopic_process.waiting import wait_until

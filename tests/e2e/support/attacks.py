@@ -6,8 +6,8 @@ import copy
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tests.cluster.kube_client import Object
-from tests.e2e.support.pod_runs import restricted_pod
+from playground.kube.kube_client import Object
+from playground.platform.pod_runs import restricted_pod
 
 CONFIRM: Final = "delaytopic.dev/confirm-delete"
 

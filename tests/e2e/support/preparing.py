@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 from images.tools.errors import ImagesError
 from images.tools.go_builds import ProgramsMissingError, ProgramsNotBuiltError
-from tests.e2e.cluster.errors import ClusterError
-from tests.e2e.images.errors import TestImagesError
+from playground.cluster.errors import ClusterError
+from playground.images.errors import TestImagesError
 from tests.e2e.support.vacancy import Occupied
 
 REASONS: Final = (ClusterError, Occupied, ImagesError, TestImagesError, ProgramsMissingError, ProgramsNotBuiltError)

@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.cluster.kube_client import KubeClient, Object, RequestRefused
-from tests.cluster.pods import pods_of
-from tests.e2e.cluster.clusters import Cluster
-from tests.e2e.cluster.errors import CommandFailed, NotPossible
-from tests.e2e.support.moments import await_moment
+from playground.cluster.clusters import Cluster
+from playground.cluster.errors import CommandFailed, NotPossible
+from playground.kube.kube_client import KubeClient, Object, RequestRefused
+from playground.kube.pods import pods_of
+from playground.platform.moments import await_moment
 
 
 class Strike(NamedTuple):

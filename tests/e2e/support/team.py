@@ -6,16 +6,16 @@ import secrets
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-from tests.cluster.awaiting import await_condition, await_gone, await_object
-from tests.cluster.kube_client import Object
-from tests.e2e.support.installed_platform import API, InstalledPlatform
-from tests.e2e.support.pod_runs import PodRun, start_pod
+from playground.kube.awaiting import await_condition, await_gone, await_object
+from playground.kube.kube_client import Object
+from playground.platform.installed_platform import API, InstalledPlatform
+from playground.platform.pod_runs import PodRun, start_pod
+from playground.traffic.plan import Plan
+from playground.traffic.reader import Work
+from playground.traffic.verdict import Expected
 from tests.e2e.support.promises import require_kept
-from tests.e2e.traffic.plan import Plan
-from tests.e2e.traffic.reader import Work
-from tests.e2e.traffic.verdict import Expected
 
-PROGRAMS = "tests.e2e.traffic"
+PROGRAMS = "playground.traffic"
 POD_SECONDS = 60.0
 """For a pod to start and to end, on a machine that has much else to do."""
 

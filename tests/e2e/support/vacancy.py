@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cluster.kube_client import KubeClient
-from tests.e2e.support.installed_platform import DEFINITIONS, NAMESPACES
+from playground.kube.kube_client import KubeClient
+from playground.platform.installed_platform import DEFINITIONS, NAMESPACES
 
 
 class Occupied(Exception):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from tests.e2e.traffic.hostile import Assault, attack
+from playground.traffic.hostile import Assault, attack
 from tests.support.fuzzing import peak_memory_bytes
 from tests.support.relay.faults import DELAYS_MS, assert_exact
 from tests.support.relay.process import wait_for

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playground.kube.kube_client import KubeClient
 from tests.cluster.control_plane import ControlPlane, OwnControlPlane
 from tests.cluster.fixtures import MakeNamespace
-from tests.cluster.kube_client import KubeClient
 from tests.harness.names import unique
 from tests.support.gateway.gateway import NOW_MS, Answer, Scene, gateway_over
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.awaiting import await_object
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import Object
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.kube_client import Object
 from tests.cluster.node.local_node import LocalNode, RunningPod
 from tests.harness.names import unique
 from tests.support.audit.delay_topics import AuditedTopic

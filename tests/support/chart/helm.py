@@ -10,8 +10,8 @@ from pathlib import Path
 
 from charts.tools.kustomize import NAMESPACE, OLDEST_KUBERNETES
 from charts.tools.places import CHART
-from tests.cluster.helm import Helm
-from tests.cluster.kube_client import Object
+from playground.kube.helm import Helm
+from playground.kube.kube_client import Object
 
 VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 """Files of values that the chart is rendered with, beside its own."""

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 from charts.tools.kustomize import NAMESPACE
 from charts.tools.places import CHART, text_of
+from playground.kube.kube_client import Object
 from tests.cluster.access import Access, of_rule
-from tests.cluster.kube_client import Object
 from tests.support.chart.helm import of_kind
 
 

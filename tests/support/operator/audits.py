@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.cluster.awaiting import await_condition, await_object
+from playground.kube.awaiting import await_condition, await_object
 from tests.harness.names import unique
 from tests.support.operator.platform import Platform
 

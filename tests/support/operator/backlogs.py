@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from confluent_kafka.admin import AdminClient
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import Object
 from redis import Redis
-from tests.cluster.awaiting import await_object
-from tests.cluster.kube_client import Object
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import Platform
 from tests.support.relay.process import wait_for

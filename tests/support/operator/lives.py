@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from playground.kube.kube_client import Object
 from redis import Redis
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.kube_client import Object
 from tests.support.operator.crashing import Crashed, CrashingClusters, CrashingTransport, CrashPoint
 from tests.support.relay.process import wait_for
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
-from tests.cluster.awaiting import await_condition, await_gone, condition_of
+from playground.kube.awaiting import await_condition, await_gone, condition_of
+from playground.kube.kube_client import Object
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.kube_client import Object
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.process import OperatorProcess
 

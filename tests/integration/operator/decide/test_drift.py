@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.cluster.awaiting import await_object
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import KubeClient
+from playground.kube.pods import pods_of
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.kube_client import KubeClient
-from tests.cluster.pods import pods_of
 from tests.support.operator.routes import Route, route
 
 from delaytopic_operator.decide.drift import drift

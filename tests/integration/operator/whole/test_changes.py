@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.awaiting import await_object
-from tests.cluster.kube_client import Object
-from tests.cluster.pods import await_rollout, pods_of
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import Object
+from playground.kube.pods import await_rollout, pods_of
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import Platform
 from tests.support.relay.process import wait_for

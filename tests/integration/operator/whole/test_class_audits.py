@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cluster.awaiting import await_object
-from tests.cluster.kube_client import Object
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import Object
 from tests.cluster.node.local_node import LocalNode, RunningPod
 from tests.harness.fixtures import QUICK_START
 from tests.support.operator.platform import Platform

@@ -6,8 +6,8 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from tests.cluster.awaiting import await_condition, await_gone, await_object, condition_of
-from tests.cluster.kube_client import Object
+from playground.kube.awaiting import await_condition, await_gone, await_object, condition_of
+from playground.kube.kube_client import Object
 from tests.support.operator.platform import API, Platform
 from tests.support.relay.process import wait_for
 

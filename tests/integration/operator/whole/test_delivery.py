@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.cluster.awaiting import await_object
-from tests.cluster.kube_client import Object
-from tests.cluster.pods import await_rollout
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import Object
+from playground.kube.pods import await_rollout
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.backlogs import await_pending
 from tests.support.operator.platform import Platform

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cluster.awaiting import await_object
-from tests.cluster.kube_client import Object
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import Object
 from tests.integration.operator.whole.test_changes import deployment_path, ready, rolled_out
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import Platform

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.awaiting import await_gone
+from playground.kube.awaiting import await_gone
 from tests.cluster.node.local_node import NODE_LABEL, LocalNode
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.backlogs import (

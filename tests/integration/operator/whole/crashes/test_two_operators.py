@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import Object
 from tests.cluster.audit import Call
-from tests.cluster.awaiting import await_object
-from tests.cluster.kube_client import Object
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.backlogs import (
     all_arrived,

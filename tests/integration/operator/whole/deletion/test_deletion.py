@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.cluster.awaiting import await_gone, await_object
-from tests.cluster.kube_client import Object
+from playground.kube.awaiting import await_gone, await_object
+from playground.kube.kube_client import Object
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.backlogs import (
     all_arrived,

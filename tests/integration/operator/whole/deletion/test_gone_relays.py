@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playground.kube.pods import await_rollout
 from tests.cluster.node.local_node import LocalNode, RunningPod
-from tests.cluster.pods import await_rollout
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import Platform
 from tests.support.operator.running_platform import RunPlatform

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]  # public, by an implicit re-export
+from playground.kube.awaiting import await_object
+from playground.kube.kube_client import Object
 from redis import Redis
-from tests.cluster.awaiting import await_object
-from tests.cluster.kube_client import Object
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import RedisAddress, SharedKafka
 from tests.support.operator.app_team import AppTeam

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from tests.cluster.awaiting import await_generation
-from tests.cluster.kube_client import RequestRefused
+from playground.kube.awaiting import await_generation
+from playground.kube.kube_client import RequestRefused
 from tests.support.crd_cases import documents
 from tests.support.fuzzing import changed, fuzz, nightly_for, peak_memory_bytes
 from tests.support.operator.platform import Platform

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
-from tests.cluster.awaiting import condition_of
+from playground.kube.awaiting import condition_of
+from playground.kube.kube_client import KubeClient, Object, RequestRefused
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.kube_client import KubeClient, Object, RequestRefused
 from tests.harness.names import unique
 from tests.support.operator.platform import Platform
 from tests.support.operator.running_platform import RunPlatform
