@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
+# Installed, and the relay's speedups compiled where there is a compiler.
+STAMP  := $(VENV)/.ready
 # Tests run file by file, in half more processes than there are processors, with servers in common. How late records
 # are cannot be measured beside other tests: what has the mark `alone` runs afterwards, one by one.
 TOGETHER  := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
@@ -26,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo packed test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-audit report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
+.PHONY: help install demo speedups test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-audit report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,8 +37,8 @@ install: $(STAMP) ## Make .venv with everything in it (the other targets do it b
 demo: $(STAMP) ## Deliver records at their own time through a real Kafka and a real Redis, on this machine
 	@$(BIN)/python -m delaytopic_local.demo $(if $(BACKEND),--backend $(BACKEND))
 
-packed: $(STAMP) ## Compile the relay's optional extension (needs a C compiler); DELAYTOPIC_PACKED=1 switches it on
-	@$(BIN)/python relay/packed/build.py
+speedups: $(STAMP) ## Compile the relay's speedups, as `install` does, and say why if that fails; DELAYTOPIC_SPEEDUPS=0 switches them off
+	@$(BIN)/python relay/speedups/build.py
 
 prepare: $(STAMP) ## Build and fetch what the tests need, once a machine (Kubernetes with Go: some minutes)
 	@$(BIN)/python -m tests.harness.prepare
@@ -66,11 +67,9 @@ mutants: $(STAMP) ## Whether the simulation notices a relay that is broken on pu
 	@$(BIN)/python -m tests.simulation --mutants
 
 bench: $(STAMP) ## Measure all of delivery on this machine, in under 20 minutes; writes docs/performance.md
-	@-$(BIN)/python relay/packed/build.py
 	@$(BIN)/python -m bench
 
 bench-quick: $(STAMP) ## Of `bench` what takes a few minutes; writes no page
-	@-$(BIN)/python relay/packed/build.py
 	@$(BIN)/python -m bench.quick
 
 bench-audit: $(STAMP) ## Measure the SLO audit on this machine
@@ -129,8 +128,8 @@ format: $(STAMP) ## Format the code and apply the safe fixes
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-clean: ## Remove .venv, every cache, and what `packed` compiled
-	rm -f relay/delaytopic_relay/_packed*.so
+clean: ## Remove .venv, every cache, and what `install` compiled
+	rm -f relay/delaytopic_relay/_speedups*.so
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -139,7 +138,11 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-$(STAMP): pyproject.toml | $(BIN)/python
+$(STAMP): $(VENV)/.installed $(wildcard relay/speedups/*.[ch]) relay/speedups/build.py
+	@$(BIN)/python relay/speedups/build.py > /dev/null || echo "Relays run in Python alone, without their speedups" >&2
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo "Installing into $(VENV) (a minute or two, only when pyproject.toml changed)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from bench.bed import Bed
 from bench.cases.backlog import Backlog
-from bench.cases.contenders import DESCRIBED, DESIGN, PACKED_RELAYS, PROMPT_RELAYS, RELAYS, Contender
+from bench.cases.contenders import DESCRIBED, DESIGN, PROMPT_RELAYS, RELAYS, RELAYS_IN_C, Contender
 from bench.cases.described import LOAD, run_described
 from bench.cases.flow import run_flow
 from bench.cases.horizon import Agenda, plan, run_within_horizon
@@ -54,7 +54,7 @@ FIRST_ROUND = "round 1"
 ATTEMPTS = 4
 OTHERS_SLOWER = 2.5
 """Records of another dialect than the native one take up to so many times as long to write and read, for the plan."""
-EXTENSION = "delaytopic_relay._packed"
+SPEEDUPS = "delaytopic_relay._speedups"
 """Relays with it are measured, too, where it is compiled."""
 BACKLOGS = {Group.REDIS: Case.REDIS, Group.BUCKETS: Case.BUCKETS}
 
@@ -78,9 +78,9 @@ class Conductor:
         self._fill_rate = 0.0
         self._agendas: dict[Dialect, Agenda] = {}
         """Of dialects for which the first one was too tight."""
-        packs = find_spec(EXTENSION) is not None
-        self._ways = WAYS if packs else PURE
-        self._packed_relays = PACKED_RELAYS if packs else ()
+        has_speedups = find_spec(SPEEDUPS) is not None
+        self._ways = WAYS if has_speedups else PURE
+        self._relays_in_c = RELAYS_IN_C if has_speedups else ()
         self.scale = sizes.scale or Scale.of(0)
         self.results = Results()
         self.unmeasured: dict[tuple[Table, str], str] = {}
@@ -233,7 +233,7 @@ class Conductor:
 
     def _past_due(self, title: str) -> None:
         records = self._sizes.past_due
-        for contender in (*RELAYS, *self._packed_relays, DESIGN):
+        for contender in (*RELAYS, *self._relays_in_c, DESIGN):
             rate = run_past_due(self._bed, self._name("past-due", contender.way), records, contender)
             self._note(title, Table.PAST_DUE, contender.name, rate)
         if title != FIRST_ROUND:

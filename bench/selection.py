@@ -49,20 +49,20 @@ class Case(StrEnum):
 
 
 class Way(NamedTuple):
-    """A relay's guarantee, and whether it has the extension that keeps records packed."""
+    """A relay's guarantee, and whether it has its speedups."""
 
     guarantee: Guarantee
-    packed: bool = False
+    in_c: bool = False
 
     def __str__(self) -> str:
-        """Such as `ExactlyOnce, packed`."""
-        return f"{self.guarantee}, packed" if self.packed else str(self.guarantee)
+        """Such as `ExactlyOnce, in C`."""
+        return f"{self.guarantee}, in C" if self.in_c else str(self.guarantee)
 
 
 PURE = (Way(Guarantee.AT_LEAST_ONCE), Way(Guarantee.EXACTLY_ONCE))
 """Relays as they come."""
-PACKED = tuple(way._replace(packed=True) for way in PURE)
-WAYS = (*PURE, *PACKED)
+IN_C = tuple(way._replace(in_c=True) for way in PURE)
+WAYS = (*PURE, *IN_C)
 
 BACKENDS: dict[Case, BackendType] = {Case.REDIS: BackendType.REDIS_ZSET, Case.BUCKETS: BackendType.KAFKA_BUCKETS}
 """The cases with a backlog, and where it waits."""

@@ -36,7 +36,7 @@ def chosen_images(context: click.Context, parameter: click.Parameter, value: str
 @click.option("--sbom", type=click.Path(path_type=Path), help="Write each bill of materials to NAME.cdx.json here.")
 @click.option("--archive", type=click.Path(path_type=Path), help="Write each image to NAME-TAG.tar here.")
 @click.option("--push", "registry", default="", help="Push them to this registry when all are built.")
-@click.option("--packed", is_flag=True, help="The relay with its extension, compiled here.")
+@click.option("--pure", is_flag=True, help="The relay in Python alone, without its speedups, which are compiled here.")
 @click.option("-o", "--output", default="table", type=click.Choice(["table", "json"]), help="How sizes are printed.")
 def main(  # noqa: PLR0913  # an option each
     base: str,
@@ -47,11 +47,11 @@ def main(  # noqa: PLR0913  # an option each
     sbom: Path | None,
     archive: Path | None,
     registry: str,
-    packed: bool,
+    pure: bool,
     output: str,
 ) -> None:
     """Build the images, with the docker command's engine, from wheels that pip downloads outside of it."""
-    docker, order = Docker(), Order(Project(source.resolve()), base, tag, packed)
+    docker, order = Docker(), Order(Project(source.resolve()), base, tag, speedups=not pure)
     try:
         sizes = list(build_images(order, images, docker, lambda line: click.echo(line, err=True)))
         for size in sizes:

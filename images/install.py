@@ -89,7 +89,7 @@ def install_project() -> None:
     before = set(files_below(TARGET))
     install(TARGET, "project")
     run(TOOLS / "bin/python", "-m", "pip", "--python", str(TARGET / "bin/python"), "check")
-    try_extension(TARGET)
+    try_speedups(TARGET)
     prune(TARGET)
     compile_below(TARGET, before)
     write_bill_of_materials(BILL_OF_MATERIALS)
@@ -115,11 +115,11 @@ def install(environment: Path, kind: str) -> None:
     run(environment / "bin/python", pip, "install", "--root-user-action=ignore", *options, *pins)
 
 
-def try_extension(environment: Path) -> None:
-    """Import the relay's extension where the wheel has it: relays would go on without one that is not for this base."""
-    for extension in environment.glob("lib/python*/site-packages/delaytopic_relay/_packed*.so"):
+def try_speedups(environment: Path) -> None:
+    """Import the relay's speedups where the wheel has them: relays would go on without those for another base."""
+    for compiled in environment.glob("lib/python*/site-packages/delaytopic_relay/_speedups*.so"):
         # No bytecode is left by it: compiling comes later, with names and times of its own.
-        run(environment / "bin/python", "-B", "-c", f"import delaytopic_relay.{extension.name.partition('.')[0]}")
+        run(environment / "bin/python", "-B", "-c", f"import delaytopic_relay.{compiled.name.partition('.')[0]}")
 
 
 def prune(environment: Path) -> None:

@@ -15,9 +15,7 @@ RUN ["python3", "/build/install.py", "project"]
 FROM ${BASE}
 COPY --from=build /layers/dependencies/ /
 COPY --from=build /layers/project/ /
-ARG PACKED=""
 ENV PATH=/opt/delaytopic/bin:${PATH} \
-    DELAYTOPIC_PACKED=${PACKED} \
     HOME=/tmp \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1

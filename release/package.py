@@ -33,9 +33,9 @@ TRIED: Final[Mapping[str, Sequence[Sequence[str]]]] = {
 }
 """By extra, the commands that have to work with the base and that extra alone."""
 PURE: Final = "py3-none-any"
-"""The tag of the wheel that is published."""
-EXTENSION: Final = f"delaytopic_relay/_packed{sysconfig.get_config_var('EXT_SUFFIX')}"
-"""In wheels built with DELAYTOPIC_PACKED=1, which are not published."""
+"""The tag of the wheel for every machine."""
+SPEEDUPS: Final = f"delaytopic_relay/_speedups{sysconfig.get_config_var('EXT_SUFFIX')}"
+"""In wheels for one kind of machine."""
 
 
 def run(command: Sequence[str | Path], folder: Path = ROOT, variables: Mapping[str, str] | None = None) -> str:
@@ -48,22 +48,22 @@ def run(command: Sequence[str | Path], folder: Path = ROOT, variables: Mapping[s
     return done.stdout
 
 
-def built(source: Path, folder: Path, *, packed: bool = False) -> Path:
-    """Make sdist and wheel of a checkout; return the wheel. `packed`: it has the relay's extension."""
+def built(source: Path, folder: Path, *, speedups: bool = False) -> Path:
+    """Make sdist and wheel of a checkout; return the wheel. `speedups`: it has the relay's."""
     folder.mkdir(parents=True, exist_ok=True)
-    # Set either way, so that the caller's own DELAYTOPIC_PACKED has no effect.
-    variables = {"DELAYTOPIC_PACKED": "1" if packed else "0"}
+    # Set either way, so that the caller's own DELAYTOPIC_SPEEDUPS has no effect.
+    variables = {"DELAYTOPIC_SPEEDUPS": "1" if speedups else "0"}
     run([sys.executable, "-m", "build", "--outdir", folder, source], source, variables)
     wheel = max(folder.glob("*.whl"), key=lambda path: path.stat().st_mtime)
-    if wheel.stem.endswith(PURE) == packed:
-        raise ReleaseError(f"{wheel.name} is for {'every machine' if packed else 'this kind of machine alone'}")
-    _demand_whole(wheel, source, [EXTENSION] if packed else [])
+    if wheel.stem.endswith(PURE) == speedups:
+        raise ReleaseError(f"{wheel.name} is for {'every machine' if speedups else 'this kind of machine alone'}")
+    _demand_whole(wheel, source, [SPEEDUPS] if speedups else [])
     return wheel
 
 
 def _demand_whole(wheel: Path, source: Path, compiled: Sequence[str]) -> None:
     """Raise `ReleaseError` unless the wheel has the files of the packages, what is compiled, and no others."""
-    # What `make packed` compiles in place is in no wheel.
+    # What `make install` compiles in place is in no wheel.
     wanted = set(compiled) | {
         path.relative_to(source / folder).as_posix()
         for folder in PACKAGES
@@ -91,20 +91,20 @@ def tried(wheel: Path) -> None:
             click.echo(f"  {wheel.name}{f'[{extra}]' if extra else ''}: {_megabytes(place):.0f} MB, works", err=True)
 
 
-def tried_packed(source: Path) -> None:
-    """Make a wheel with the relay's extension and import that; nothing of it is kept. Raises `ReleaseError`."""
+def tried_with_speedups(source: Path) -> None:
+    """Make a wheel with the relay's speedups and import these; nothing of it is kept. Raises `ReleaseError`."""
     if shutil.which("cc") is None:
-        click.echo("  NOT TRIED, as there is no C compiler: a wheel with the relay's extension", err=True)
+        click.echo("  NOT TRIED, as there is no C compiler: a wheel with the relay's speedups", err=True)
         return
     with TemporaryDirectory(prefix="delaytopic-wheel-") as folder:
         place = Path(folder)
-        wheel = built(source, place / "dist", packed=True)
-        # Without its dependencies: the extension itself needs none, and the other wheel was tried with them.
+        wheel = built(source, place / "dist", speedups=True)
+        # Without its dependencies, which this environment has: the other wheel was tried with them.
         install = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
         run([*install, "--target", place / "installed", wheel], place)
         found = run([sys.executable, "-c", _WHERE], place / "installed").strip()
-        if not Path(found).samefile(place / "installed" / EXTENSION):
-            raise ReleaseError(f"{wheel.name} was installed, and the extension comes from {found}")
+        if not Path(found).samefile(place / "installed" / SPEEDUPS):
+            raise ReleaseError(f"{wheel.name} was installed, and the speedups come from {found}")
         click.echo(f"  {wheel.name}: works", err=True)
 
 
@@ -113,7 +113,7 @@ def _megabytes(place: Path) -> float:
     return float(sum(listed.values())) / 1_000_000
 
 
-_WHERE: Final = "from delaytopic_relay import _packed; print(_packed.__file__)"
+_WHERE: Final = "from delaytopic_relay.core import entries; print(entries.plugin)"
 _SIZES: Final = """
 import json, pathlib
 from importlib.metadata import distributions
@@ -132,7 +132,7 @@ def main(folder: Path) -> None:
     """Make sdist and wheel of this checkout in FOLDER, and try the wheel in clean environments."""
     try:
         tried(built(ROOT, folder.resolve()))
-        tried_packed(ROOT)
+        tried_with_speedups(ROOT)
     except ReleaseError as error:
         raise click.ClickException(str(error)) from error
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from bench.bed import Bed
 from bench.processes.measured import BenchProcess, RedisDesign, Relay, by_record, relay_config
-from bench.selection import PACKED, PURE, Way
+from bench.selection import IN_C, PURE, Way
 from delaytopic_api.relay import RelayConfig, RelaySchedule
 from delaytopic_api.values import BackendType, Guarantee
 
@@ -51,7 +51,7 @@ class Contender(NamedTuple):
 
 
 RELAYS = tuple(Contender(str(way), way) for way in PURE)
-PACKED_RELAYS = tuple(Contender(str(way), way) for way in PACKED)
+RELAYS_IN_C = tuple(Contender(str(way), way) for way in IN_C)
 PROMPT_RELAYS = tuple(relay._replace(prompt=True) for relay in RELAYS)
 DESIGN = Contender("Redis design")
 DESCRIBED = Contender("Redis design, as described", as_described=True)
@@ -69,7 +69,7 @@ def relay_of(
 ) -> Relay:
     """A relay between source and target, not yet started; the first, or a further one, of its DelayTopic."""
     config = config_of(bed, name, topics, way.guarantee, schedule, backend, precision)
-    return Relay(f"{name}-{number}", bed.directory, config, packed=way.packed)
+    return Relay(f"{name}-{number}", bed.directory, config, in_c=way.in_c)
 
 
 def config_of(

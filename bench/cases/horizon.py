@@ -61,7 +61,7 @@ def run_within_horizon(bed: Bed, name: str, records: int, agenda: Agenda, way: W
     bed.create(source, target, f"{target}.dlq", f"{target}.history")
     config = config_of(bed, name, (source, target), way.guarantee, by_record(speech.dialect))
     config = config.model_copy(update={"limits": ALL_IN_MEMORY})
-    relay = Relay(f"{name}-1", bed.directory, config, packed=way.packed)
+    relay = Relay(f"{name}-1", bed.directory, config, in_c=way.in_c)
     transactional = way.guarantee is Guarantee.EXACTLY_ONCE
     watch = Watch(bed.bootstrap_servers, source=source, target=target, group=relay.group)
     relay.start()

@@ -31,7 +31,7 @@ from bench.figures.names import (
     with_pending,
 )
 from bench.figures.statistics import in_and_out_rate, median
-from bench.selection import GROWING, PACKED, PURE, WAYS, WHOLE, Case
+from bench.selection import GROWING, IN_C, PURE, WAYS, WHOLE, Case
 from delaytopic_api.values import Dialect, Guarantee
 
 
@@ -164,10 +164,10 @@ def _compare_throughput(results: Results) -> None:
             for into, out in zip(filled, drained, strict=False):
                 results.add(Table.THROUGHPUT, name, RATE, Unit.PER_SECOND, in_and_out_rate(into, out))
             results.compare(Table.THROUGHPUT, name, RATE, NULL, OF_NULL)
-        for first, second in (PURE, PACKED):
+        for first, second in (PURE, IN_C):
             results.compare(Table.THROUGHPUT, f"{case}, {second}", RATE, f"{case}, {first}", OF_PLAIN)
-        for pure, packed in zip(PURE, PACKED, strict=True):
-            results.compare(Table.THROUGHPUT, f"{case}, {packed}", RATE, f"{case}, {pure}", OF_PURE)
+        for pure, in_c in zip(PURE, IN_C, strict=True):
+            results.compare(Table.THROUGHPUT, f"{case}, {in_c}", RATE, f"{case}, {pure}", OF_PURE)
     results.compare(Table.THROUGHPUT, TRANSACTIONAL_NULL, RATE, NULL, OF_NULL)
 
 

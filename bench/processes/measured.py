@@ -30,7 +30,7 @@ from delaytopic_api.relay import (
 )
 from delaytopic_api.values import CAPABILITIES, Dialect, Duration, Guarantee, Ids
 from delaytopic_local.servers.process import ManagedProcess, free_port
-from delaytopic_relay.core.packed import VARIABLE
+from delaytopic_relay.core.entries import VARIABLE
 
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0
@@ -127,15 +127,15 @@ class RedisDesign(BenchProcess):
 class Relay(BenchProcess):
     """One relay of a DelayTopic, under a name of its own in its group, as the operator starts it."""
 
-    def __init__(self, name: str, directory: Path, config: RelayConfig, *, packed: bool = False) -> None:
-        """Writes the configuration into the directory; `packed` demands the extension, which it has not otherwise."""
+    def __init__(self, name: str, directory: Path, config: RelayConfig, *, in_c: bool = True) -> None:
+        """Writes the configuration into the directory; `in_c` demands the speedups, else it is in Python alone."""
         self.config = config
         self._status_url = f"http://{config.http.host}:{config.http.port}/status"
         path = directory / f"{name}.yaml"
         document = config.model_dump(mode="json", by_alias=True, exclude_none=True)
         path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
         command = ["delaytopic_relay", "--config", str(path), "--name", name]
-        super().__init__(name, command, directory, config.group_id, {VARIABLE: "1" if packed else "0"})
+        super().__init__(name, command, directory, config.group_id, {VARIABLE: "1" if in_c else "0"})
 
     def wait_until_it_delivers(self) -> None:
         """Wait until it owns all partitions and has recovered them."""

@@ -23,13 +23,13 @@ from images.tools.wheelhouse import Report, wheelhouse
 class Order:
     """One build: of which checkout, on which base, under which tag (default: the project's version).
 
-    `packed`: the relay is to have its extension.
+    `speedups`: the relay has its own, which are compiled here.
     """
 
     project: Project
     base: str = DEFAULT_BASE
     tag: str = ""
-    packed: bool = False
+    speedups: bool = True
 
     def reference(self, image: Image) -> str:
         """The name of the built image."""
@@ -52,7 +52,7 @@ def wheel_folders(order: Order, image: Image, report: Report) -> dict[str, Path]
     return {
         "tools": wheelhouse(TOOLS_LOCK, report),
         "dependencies": wheelhouse(image.name, report, root=root),
-        "project": project.wheel(report, packed=order.packed and image.takes_extension),
+        "project": project.wheel(report, speedups=order.speedups and image.takes_speedups),
         **({"jars": jar_folder(report, root=root)} if image.has_jars else {}),
     }
 
@@ -62,8 +62,6 @@ def build_image(
 ) -> None:
     """Build one; `labels` are added to those of its Dockerfile."""
     arguments = {"BASE": order.base, "VERSION": order.project.version, "REVISION": order.project.revision}
-    if order.packed and image.takes_extension:
-        arguments["PACKED"] = "1"
     with tempfile.TemporaryDirectory(prefix="delaytopic-image-", dir=wheels["project"].parent) as folder:
         context = Path(folder)
         stage_context(context, image.dockerfile, order.project.root / "pyproject.toml", wheels)

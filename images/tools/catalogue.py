@@ -24,7 +24,7 @@ class Image:
     repository: str
     has_jars: bool = False
     """True: with the jars that Spark does not bring."""
-    takes_extension: bool = False
+    takes_speedups: bool = False
     """True: with the relay's extension, if a build asks for it."""
 
     @property
@@ -34,7 +34,7 @@ class Image:
 
 
 IMAGE_LIST: Final = (
-    Image("relay", extra="relay", repository="delaytopic/relay", takes_extension=True),
+    Image("relay", extra="relay", repository="delaytopic/relay", takes_speedups=True),
     Image("operator", extra="operator", repository="delaytopic/operator"),
     Image("gateway", extra="gateway", repository="delaytopic/gateway"),
     Image("audit", extra="audit", repository="delaytopic/audit", has_jars=True),

@@ -19,8 +19,8 @@ from images.tools.places import cache_folder
 from images.tools.wheelhouse import Report, build_wheel
 
 _BESIDE_PACKAGES = ("pyproject.toml", "README.md", "LICENSE")
-EXTENSION: Final = "relay/packed"
-"""The sources of the relay's extension, and the hook that compiles them into a wheel."""
+SPEEDUPS: Final = "relay/speedups"
+"""The sources of the relay's speedups, and the hook that compiles them into a wheel."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Project:
     def fingerprint(self) -> str:
         """Of everything that the wheel is made of, when it was asked for first: all images are of one state.
 
-        What `make packed` compiles in place is in no wheel.
+        What `make install` compiles in place is in no wheel.
         """
         packages = self.metadata["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
         parts = [self.root / name for name in (*packages, *_BESIDE_PACKAGES)]
@@ -66,27 +66,27 @@ class Project:
         return files_fingerprint(self.root, files)
 
     @cached_property
-    def packed_fingerprint(self) -> str:
-        """Of the wheel with the relay's extension, which is for one kind of machine."""
-        extension = files_fingerprint(self.root, tree(self.root / EXTENSION))
-        return fingerprint(self.fingerprint, extension, platform.machine())
+    def speedups_fingerprint(self) -> str:
+        """Of the wheel with the relay's speedups, which is for one kind of machine."""
+        speedups = files_fingerprint(self.root, tree(self.root / SPEEDUPS))
+        return fingerprint(self.fingerprint, speedups, platform.machine())
 
-    def wheel(self, report: Report, *, packed: bool = False) -> Path:
-        """The folder with the wheel and nothing else; `packed`: with the relay's extension, compiled here.
+    def wheel(self, report: Report, *, speedups: bool = False) -> Path:
+        """The folder with the wheel and nothing else; `speedups`: with the relay's, compiled here.
 
-        Raises WheelsError, and SourceError for a checkout that has no extension.
+        Raises WheelsError, and SourceError for a checkout that has none.
         """
-        if packed:
-            if not (self.root / EXTENSION).is_dir():
-                raise SourceError(f"{self.root} has no {EXTENSION}: build its images without --packed")
+        if speedups:
+            if not (self.root / SPEEDUPS).is_dir():
+                raise SourceError(f"{self.root} has no {SPEEDUPS}: build its images with --pure")
             check_interpreter()
 
         def build(into: Path) -> None:
-            report(f"building the project's wheel{' with the extension' if packed else ''} ...")
-            # Set either way, so that the caller's own DELAYTOPIC_PACKED has no effect.
-            build_wheel(self.root, into, report, {"DELAYTOPIC_PACKED": "1" if packed else "0"})
+            report(f"building the project's wheel{' with the speedups' if speedups else ''} ...")
+            # Set either way, so that the caller's own DELAYTOPIC_SPEEDUPS has no effect.
+            build_wheel(self.root, into, report, {"DELAYTOPIC_SPEEDUPS": "1" if speedups else "0"})
 
-        return made_once(cache_folder("project") / (self.packed_fingerprint if packed else self.fingerprint), build)
+        return made_once(cache_folder("project") / (self.speedups_fingerprint if speedups else self.fingerprint), build)
 
 
 def check_interpreter(version: tuple[int, int] = sys.version_info[:2]) -> None:
@@ -94,6 +94,6 @@ def check_interpreter(version: tuple[int, int] = sys.version_info[:2]) -> None:
     found = ".".join(map(str, version))
     if found != PYTHON:
         raise WheelsError(
-            f"the images have Python {PYTHON}, and an extension compiled by Python {found} cannot be imported there: "
-            f"run --packed with Python {PYTHON}"
+            f"the images have Python {PYTHON}, and speedups compiled by Python {found} cannot be imported there: "
+            f"build them with Python {PYTHON}, or with --pure"
         )

@@ -27,8 +27,8 @@ from playground.without_registry.roots import BASE, REDIS
 TAG: Final = "e2e"
 PREVIOUS_TAG: Final = "previous"
 BASE_VARIABLE: Final = "DELAYTOPIC_E2E_BASE"
-PACKED_VARIABLE: Final = "E2E_PACKED"
-"""1: relays have the extension that keeps records packed."""
+PURE_VARIABLE: Final = "E2E_PURE"
+"""1: relays are in Python alone, without their speedups."""
 
 
 def build_all(engine: DockerEngine, report: Report = print_progress) -> dict[str, str]:
@@ -37,7 +37,7 @@ def build_all(engine: DockerEngine, report: Report = print_progress) -> dict[str
     Raises TestImagesError, ClusterError and ImagesError.
     """
     workshop, base = Workshop(engine, report), base_image(engine, report)
-    order = Order(Project(ROOT), base.reference, TAG, packed=os.environ.get(PACKED_VARIABLE) == "1")
+    order = Order(Project(ROOT), base.reference, TAG, speedups=os.environ.get(PURE_VARIABLE) != "1")
     recipes = {image.name: workshop.project(order, image, base) for image in IMAGE_LIST}
     recipes["traffic"] = workshop.traffic(recipes["relay"])
     recipes["kafka"] = workshop.kafka(base, recipes["relay"])
@@ -49,7 +49,7 @@ def build_previous(engine: DockerEngine, commit: str, report: Report = print_pro
     """References of relay and operator as they were at a commit. Raises as `build_all`."""
     workshop, base = Workshop(engine, report), base_image(engine, report)
     with checkout(commit) as folder:
-        order = Order(Project(folder), base.reference, PREVIOUS_TAG)
+        order = Order(Project(folder), base.reference, PREVIOUS_TAG, speedups=False)
         recipes = [workshop.project(order, image, base) for image in IMAGE_LIST if image.name != "audit"]
         return {recipe.name.partition("-")[0]: ensure(engine, recipe, report) for recipe in recipes}
 

@@ -208,7 +208,7 @@ class Target(Protocol):
 
     @property
     def packs(self) -> bool:
-        """Return whether `send` takes batches of packed schedules, too."""
+        """Return whether `send` takes batches of plain schedules, too."""
         ...
 
     def send(self, records: Sequence[Departing]) -> None:

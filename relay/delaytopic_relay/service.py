@@ -21,7 +21,7 @@ from delaytopic_api.values import Guarantee
 from delaytopic_relay.backlog.opening import open_backlog, open_second_clock
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.signing import signer_of
-from delaytopic_relay.core.packed import AVAILABLE, check_extension
+from delaytopic_relay.core.entries import SPEEDUPS, check_speedups
 from delaytopic_relay.core.progress import usual_id
 from delaytopic_relay.core.recovery import Acceptance, SourceTopic
 from delaytopic_relay.core.rules import Declared
@@ -98,7 +98,7 @@ class Service:
         The pages come up first, so that a relay that waits can say what for. One that is told to stop while it
         waits says "stopped", too: who reads its log knows that nothing ended it.
         """
-        check_extension()
+        check_speedups()
         with ExitStack() as stack:
             self._telemetry.start()
             stack.callback(self._telemetry.stop)
@@ -146,7 +146,13 @@ class Service:
 
     def _work(self, loop: Loop, stop: Stop) -> None:
         guarantee = str(self._config.guarantee)
-        log.info("started", relay=self._instance, group=self._config.group_id, guarantee=guarantee, packed=AVAILABLE)
+        log.info(
+            "started",
+            relay=self._instance,
+            group=self._config.group_id,
+            guarantee=guarantee,
+            speedups=SPEEDUPS,
+        )
         collector = GarbageCollector(self._clock)
         loop.start()
         try:

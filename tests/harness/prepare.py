@@ -24,7 +24,7 @@ from tests.support.producers import console_producer, other_programs
 
 from delaytopic_local.errors import EmbeddedServerError
 from delaytopic_local.servers.kafka_jars import kafka_runtime
-from packed.build import IN_PLACE, ExtensionError, compile_extension
+from speedups.build import IN_PLACE, ExtensionError, compile_extension
 
 DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
     "Kafka": kafka_runtime,
@@ -35,7 +35,7 @@ DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
     "definitions of other operators": foreign_definitions,
 }
 BUILDS: Final[Mapping[str, Callable[[], object]]] = {
-    "the relay's extension": lambda: compile_extension(IN_PLACE),
+    "the relay's speedups": lambda: compile_extension(IN_PLACE),
     "Kubernetes": kubernetes_programs,
     "Helm": helm_program,
     "an S3 server": s3_program,
@@ -69,7 +69,7 @@ def _problem(result: Future[None]) -> str:
     except (ProgramsMissingError, ProgramsNotBuiltError, EmbeddedServerError, ImagesError, OSError) as error:
         return str(error)
     except ExtensionError as error:
-        # Its first line says what failed; `make packed` shows what the compiler said.
+        # Its first line says what failed; `make speedups` shows what the compiler said.
         return str(error).partition("\n")[0]
     return ""
 

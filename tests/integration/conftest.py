@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
-from tests.support.relay.compiling import IN_ENVIRONMENT, compile_or_skip
+from tests.support.relay.compiling import IN_C, IN_PYTHON, compile_or_skip
 from tests.support.relay.records import REDIS, MakeRoute
 from tests.support.relay.route import Route, Servers
 from tests.support.relay.routes import making_routes
@@ -20,14 +20,16 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def packed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Give relays the extension where a mark of `tests.support.relay.records` asks for it; return whether it does."""
-    has_it = bool(getattr(request, "param", False))
-    if has_it:
+def speedups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Keep the speedups from relays where a mark of `tests.support.relay.records` says so; return whether they have
+    them.
+    """
+    has_them = bool(getattr(request, "param", True))
+    if has_them:
         compile_or_skip()
-        for name, value in IN_ENVIRONMENT.items():
-            monkeypatch.setenv(name, value)
-    return has_it
+    for name, value in (IN_C if has_them else IN_PYTHON).items():
+        monkeypatch.setenv(name, value)
+    return has_them
 
 
 @pytest.fixture

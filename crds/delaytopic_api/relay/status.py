@@ -245,6 +245,8 @@ class RelayStatus(_Status):
     """ExactlyOnce or AtLeastOnce."""
     backend: BackendType
     """RedisZset or KafkaBuckets."""
+    speedups: bool
+    """Whether it runs with its speedups in C; without them it is Python alone."""
     delivered_total: Int64
     """Since the start."""
     dead_lettered_total: Int64

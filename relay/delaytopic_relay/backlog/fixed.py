@@ -18,7 +18,6 @@ from delaytopic_relay.backlog.protocol import EmptyReader, Forgotten, PendingRea
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Outbound, Reject, Schedule
 from delaytopic_relay.core.ids import IdState
-from delaytopic_relay.core.packed import Packed
 from delaytopic_relay.core.partition import MOST_LOOKED_AT, Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress, fresh_progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan
@@ -95,7 +94,7 @@ class FixedShard:
         """Append a chunk, leaving out what an earlier owner has done."""
         queue = self._queue
         for command in commands:
-            if type(command) is Schedule or type(command) is Packed:
+            if type(command) is Schedule:
                 if command.offset < self.replay_until and self._taken.done.has(command.due_ms, command.offset):
                     continue
                 self._last_due_ms = command.due_ms

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import msgspec
-
 from delaytopic_relay.backlog.slices import LEVELS, NARROW_MS, is_narrow, slice_of
 from delaytopic_relay.backlog.store import Segment, Slice
+from delaytopic_relay.core import entries
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.packed import by_span, decode_entries, encode_entries
 from delaytopic_relay.errors import ForeignRecord, SegmentError
 
 VERSION = b"\x01"
@@ -28,7 +26,7 @@ LARGEST_BYTES = 1 << 20
 
 def encode_segment(schedules: list[Schedule]) -> bytes:
     """Pack the schedules of one slice."""
-    return VERSION + encode_entries(schedules)
+    return VERSION + entries.pack(schedules)
 
 
 def decode_segment(data: bytes) -> list[Schedule]:
@@ -39,8 +37,8 @@ def decode_segment(data: bytes) -> list[Schedule]:
             f"run the version that wrote it, or {REBUILD}"
         )
     try:
-        return decode_entries(memoryview(data)[1:])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return entries.unpack(memoryview(data)[1:])
+    except ValueError as error:
         raise ForeignRecord(f"{len(data)} bytes are no segment ({error})") from error
 
 
@@ -78,9 +76,9 @@ def _segments(slice_: Slice, part: list[Schedule]) -> Iterable[Segment]:
 
 def _by_slice(schedules: Sequence[Schedule], now_ms: int) -> list[tuple[Slice, list[Schedule]]]:
     nearest_wide_ms = now_ms + LEVELS[-2].from_ms
-    spans = by_span(schedules, NARROW_MS)
-    if spans and spans[-1][0] + NARROW_MS <= nearest_wide_ms:
-        return [(Slice(start_ms, NARROW_MS), group) for start_ms, group, _, _ in spans]
+    by_second = entries.grouped(schedules, NARROW_MS)
+    if by_second and by_second[-1].start_ms + NARROW_MS <= nearest_wide_ms:
+        return [(Slice(start_ms, NARROW_MS), group) for start_ms, group in by_second]
     groups: dict[tuple[int, int], list[Schedule]] = {}
     for schedule in schedules:
         due_ms = schedule.due_ms

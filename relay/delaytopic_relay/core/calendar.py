@@ -12,21 +12,13 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from delaytopic_relay.core.commands import Reject, Schedule
-from delaytopic_relay.core.packed import PACKED_BYTES, Packed, Span, by_span, in_due_order, summary
+from delaytopic_relay.core.entries import ENTRY_BYTES, HEADER_BYTES, by_span, ordered, size
 
 SLOT_BITS = 5
 """A slot spans 32 ms: short enough that what arrives in the current one is cheap to sort in."""
 SLOT_MS = 1 << SLOT_BITS
 
-ENTRY_BYTES = 500
-"""The bytes of an entry beside its key, value, headers and id: its objects (290 bytes) and its share of a slot."""
-HEADER_BYTES = 200
-"""The bytes of a header beside its name and value: a pair, a text, bytes and a place in the list."""
-ID_BYTES = 450
-"""The bytes of a schedule's id in memory: its state, two keys and two places in a table."""
-
 _due_ms = attrgetter("due_ms")
-_offset = attrgetter("offset")
 
 
 class Slot:
@@ -44,26 +36,8 @@ class Slot:
     def ordered(self) -> list[Schedule]:
         """The entries by (due, offset); entries with an equal key are copies, and one is kept."""
         if not self.in_order:
-            entries = self.entries[self.head :] if self.head else self.entries
-            self.entries, self.head, self.in_order = in_due_order(entries) or _in_due_order(entries), 0, True
+            self.entries, self.head, self.in_order = ordered(self.entries[self.head :]), 0, True
         return self.entries
-
-
-def _in_due_order(entries: list[Schedule]) -> list[Schedule]:
-    entries.sort(key=_offset)
-    entries.sort(key=_due_ms)
-    return _without_copies(entries)
-
-
-def _without_copies(entries: list[Schedule]) -> list[Schedule]:
-    offsets = [entry.offset for entry in entries]
-    if len(set(offsets)) == len(offsets):
-        return entries
-    return [
-        entry
-        for index, entry in enumerate(entries)
-        if index == 0 or entry.offset != offsets[index - 1] or entry.due_ms != entries[index - 1].due_ms
-    ]
 
 
 class Calendar:
@@ -80,47 +54,19 @@ class Calendar:
 
     def add(self, schedules: Sequence[Schedule], *, only_here: bool) -> None:
         """Insert; `only_here` says that no backlog has them, so that they hold back the committed offset."""
-        if (spans := by_span(schedules, SLOT_MS)) is not None:
-            self._add_packed(spans, only_here=only_here)
-            return
         slots = self._slots
-        count = total = 0
-        for schedule in schedules:
-            number = schedule.due_ms >> SLOT_BITS
+        for start_ms, group, size_bytes, lowest in by_span(schedules, SLOT_MS):
+            number = start_ms >> SLOT_BITS
             slot = slots.get(number)
             if slot is None:
                 slot = self._new_slot(number)
-            slot.entries.append(schedule)
+            slot.entries += group
             slot.in_order = False
-            if type(schedule) is Packed:
-                size = PACKED_BYTES + schedule.length
-            else:
-                # As `bytes_of`, without the call: this is done for every record.
-                size = ENTRY_BYTES + len(schedule.value or b"") + len(schedule.key or b"")
-                for name, content in schedule.headers or ():
-                    size += HEADER_BYTES + len(name) + len(content or b"")
-                if schedule.id is not None:
-                    size += ID_BYTES
-            slot.size += size
-            if only_here and (slot.lowest_offset is None or schedule.offset < slot.lowest_offset):
-                slot.lowest_offset = schedule.offset
-            count += 1
-            total += size
-        self.count += count
-        self.size += total
-
-    def _add_packed(self, spans: list[Span], *, only_here: bool) -> None:
-        for start_ms, schedules, entry_bytes, lowest in spans:
-            number = start_ms >> SLOT_BITS
-            slot = self._slots.get(number) or self._new_slot(number)
-            slot.entries += schedules
-            slot.in_order = False
-            size = PACKED_BYTES * len(schedules) + entry_bytes
-            slot.size += size
+            slot.size += size_bytes
             if only_here and (slot.lowest_offset is None or lowest < slot.lowest_offset):
                 slot.lowest_offset = lowest
-            self.count += len(schedules)
-            self.size += size
+            self.size += size_bytes
+        self.count += len(schedules)
 
     def _new_slot(self, number: int) -> Slot:
         slot = self._slots[number] = Slot()
@@ -187,16 +133,9 @@ class Calendar:
 
 def bytes_of(entry: Schedule | Reject) -> int:
     """Return about how much memory a schedule or a refused record takes, with every header."""
-    if type(entry) is Packed:
-        return PACKED_BYTES + entry.length
-    size = ENTRY_BYTES + len(entry.value or b"") + len(entry.key or b"")
+    if type(entry) is Schedule:
+        return size(entry)
+    total = ENTRY_BYTES + len(entry.value or b"") + len(entry.key or b"")
     for name, content in entry.headers or ():
-        size += HEADER_BYTES + len(name) + len(content or b"")
-    return size + ID_BYTES if type(entry) is Schedule and entry.id is not None else size
-
-
-def bytes_of_all(schedules: Sequence[Schedule]) -> int:
-    """Return about how much memory schedules take."""
-    if (found := summary(schedules)) is not None:
-        return PACKED_BYTES * len(schedules) + found.entry_bytes
-    return sum(map(bytes_of, schedules))
+        total += HEADER_BYTES + len(name) + len(content or b"")
+    return total

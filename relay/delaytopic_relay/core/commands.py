@@ -8,12 +8,32 @@ from typing import NamedTuple, Protocol, final
 import msgspec
 
 from delaytopic_api.records import DeadLetterReason, Headers
+from delaytopic_relay.core.entries import NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Schedule
+
+__all__ = [
+    "ANY_PARTITION",
+    "MAX_HEADERS",
+    "NOTHING",
+    "NOTHING_DELIVERED",
+    "NO_CONTROL_HEADER",
+    "SEVERAL_CONTROL_HEADERS",
+    "Cancel",
+    "Command",
+    "Dialect",
+    "DueKey",
+    "Ignore",
+    "Outbound",
+    "Postpone",
+    "Reject",
+    "Restated",
+    "Schedule",
+    "SourceMessage",
+    "rank_of",
+]
 
 MAX_HEADERS = 256
 """Of a record; far more than records have. The shortest header is two bytes on the wire and a hundred in memory:
 a record of a megabyte could take fifty. Their size needs no bound beside the record's own, and is charged."""
-NO_CONTROL_HEADER = -1
-SEVERAL_CONTROL_HEADERS = -2
 ANY_PARTITION = -1
 """Of a topic that a record goes to: the producer chooses by key."""
 
@@ -58,31 +78,6 @@ class DueKey(NamedTuple):
 
 
 NOTHING_DELIVERED = DueKey(-1, -1)
-
-
-class Schedule(msgspec.Struct, array_like=True, gc=False):
-    """One record to deliver at its due time, as the producer wrote it: key, value and all headers.
-
-    `control` is the place of the native dialect's only control header in `headers`, or NO_CONTROL_HEADER, or
-    SEVERAL_CONTROL_HEADERS: then the sender looks for them by name. Below those it names another dialect, which writes
-    the record anew when it leaves. `timestamp_ms` is the record's own, for its receipt; None without one between 1970
-    and the year 9999. The fields, in this order, are the wire format of a segment's entry.
-
-    `rank` is the source offset that it counts as among the commands of its id, where that is not its own: a relay has
-    written it again for one that was put off.
-    """
-
-    due_ms: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
-    headers: Headers | None
-    control: int = NO_CONTROL_HEADER
-    id: bytes | None = None
-    target: str | None = None
-    expires_ms: int | None = None
-    timestamp_ms: int | None = None
-    rank: int | None = None
 
 
 class Cancel(msgspec.Struct, gc=False):

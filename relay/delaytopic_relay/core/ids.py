@@ -24,7 +24,7 @@ from delaytopic_relay.core.commands import (
     Schedule,
     rank_of,
 )
-from delaytopic_relay.core.packed import summary
+from delaytopic_relay.core.entries import unnamed
 
 
 class IdEntry(NamedTuple):
@@ -169,7 +169,7 @@ class IdTable:
 
     def unknown(self, commands: Sequence[Command]) -> list[bytes]:
         """The ids that the backlog has to be asked about before these commands are applied."""
-        if summary(commands) is not None:  # packed ones have no ids
+        if unnamed(commands):
             return []
         # A tuple: a union of types would be made anew for each command.
         names = {command.id for command in commands if isinstance(command, _NAMED) and command.id is not None}
@@ -380,7 +380,7 @@ class IdTable:
 
     def loaded(self, schedules: Sequence[Schedule]) -> None:
         """Schedules came into memory from the backlog."""
-        if summary(schedules) is not None:  # packed ones have no ids
+        if unnamed(schedules):
             return
         for schedule in schedules:
             if schedule.id is None:

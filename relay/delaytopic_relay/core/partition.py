@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
-
-import msgspec
+from typing import Any, NamedTuple
 
 from delaytopic_api.relay import BucketStatus
-from delaytopic_relay.core.calendar import SLOT_MS, Calendar, bytes_of_all
+from delaytopic_relay.core.calendar import SLOT_MS, Calendar
 from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Outbound, Postpone, Reject, Schedule
+from delaytopic_relay.core.entries import Summary, due_at, sizes, summary, unnamed
 from delaytopic_relay.core.ids import IdState, IdTable
-from delaytopic_relay.core.packed import Packed, Summary, summary
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation, Generations
 from delaytopic_relay.core.suspension import until_departure
@@ -188,10 +186,8 @@ class ShardCore(ABC):
         `found` are the backlog's entries for the names that `ids.unknown(commands)` asked for.
         """
         self.ids.learn(found, self.cursor)
-        span = summary(commands)
-        # They come in the order of their offsets, so that none is at or below the cursor if the least such key is not.
-        if span is not None and self._admits(span) and (span.first_ms, commands[0].offset) > self.cursor:
-            self._ingest_packed(cast("Sequence[Schedule]", commands), span)
+        if commands and unnamed(commands) and self._waits(commands, span := summary(commands)):
+            self._ingest_unnamed(commands, span)
             self.position = max(self.position, next_position)
             return Outbound([], [], restated=self.ids.take_restated())
         near: list[Schedule] = []
@@ -200,7 +196,7 @@ class ShardCore(ABC):
         done, last_done_ms, frontier_ms = self.done, self.done.last_ms, self._frontier_ms
         counts = [0, 0, 0]
         for command in self._admitted(commands, leaving.rejects):
-            if type(command) is Schedule or type(command) is Packed:
+            if type(command) is Schedule:
                 due_ms = command.due_ms
                 if due_ms <= last_done_ms and done.has(due_ms, command.offset):
                     self._past(command, leaving, counts)
@@ -222,12 +218,14 @@ class ShardCore(ABC):
         superseded, cancelled, too_late = counts
         return Outbound(*leaving[:2], superseded, cancelled, too_late, self.ids.take_restated())
 
-    def _admits(self, span: Summary) -> bool:
-        """Return whether the terms allow packed schedules, all of them, without a look at each."""
-        return not self.replaying and span.last_ms <= self.admission.now.latest_ms
+    def _waits(self, schedules: Sequence[Schedule], span: Summary) -> bool:
+        """Return whether all schedules without an id are taken in, and none leaves at once, without a look at each."""
+        # They come in the order of their offsets, so that none is at or below the cursor if the least such key is not.
+        in_time = self.cursor < (span.first_ms, schedules[0].offset) and span.last_ms <= self.admission.now.latest_ms
+        return in_time and not self.replaying
 
-    def _ingest_packed(self, schedules: Sequence[Schedule], span: Summary) -> None:
-        """Sort packed schedules into memory and backlog; none is at or below the cursor."""
+    def _ingest_unnamed(self, schedules: Sequence[Schedule], span: Summary) -> None:
+        """Sort schedules without an id into memory and backlog."""
         frontier_ms = self._frontier_ms
         near: Sequence[Schedule] = []
         far: Sequence[Schedule] = []
@@ -274,14 +272,13 @@ class ShardCore(ABC):
         The others are rejects, unless they were refused before.
         """
         _, latest_ms, ids, _ = self.admission.now if not self.replaying else (0, NOTHING_MS, False, 0)
-        sizes = self._large(commands)
+        large = self._large(commands)
         doubtful = [
             c
             for c in commands
-            if (type(c) is Schedule or type(c) is Packed)
-            and (c.due_ms > latest_ms or (c.id is not None and not ids) or c.offset in sizes)
+            if type(c) is Schedule and (c.due_ms > latest_ms or (c.id is not None and not ids) or c.offset in large)
         ]
-        asked = (self.admission.refusal(schedule, sizes.get(schedule.offset, 0)) for schedule in doubtful)
+        asked = (self.admission.refusal(schedule, large.get(schedule.offset, 0)) for schedule in doubtful)
         refused = [reject for reject in asked if reject is not None]
         if not refused:
             return commands
@@ -336,7 +333,7 @@ class ShardCore(ABC):
     def _keep_far(self, far: Sequence[Schedule]) -> None:
         """Keep what waits for the next put."""
         self._far += far
-        self.far_bytes += bytes_of_all(far)
+        self.far_bytes += sizes(far).total
 
     # -- what the loop asks
 
@@ -418,7 +415,7 @@ class ShardCore(ABC):
                 continue
             due_ms = self.ids.put_off_to(schedule) if self.ids.puts_off else None
             if due_ms is not None:
-                later = msgspec.structs.replace(schedule, due_ms=due_ms)
+                later = due_at(schedule, due_ms)
                 put_off += [later] if wanted.takes_in_time(later) else []
             elif wanted.takes_in_time(schedule):
                 in_effect[schedule.due_ms, schedule.offset] = schedule

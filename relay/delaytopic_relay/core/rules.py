@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 from delaytopic_api.values import CAPABILITIES, Dialect, Ids, may_wait_together
 from delaytopic_relay.core.bucket_state import number_of
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
-from delaytopic_relay.core.packed import summary
+from delaytopic_relay.core.entries import summary
 
 READER: Final = 2
 """The version of the code that reads records. It changes with each change of a verdict: of what is accepted, and of the
@@ -178,8 +178,12 @@ class Generations:
                 continue
             whole = each.since <= first and (end is None or last < end)
             its = schedules if whole else [s for s in schedules if each.since <= s.offset < (end or last + 1)]
-            if its and (greatest := _greatest(its, each.last)) > each.last:
-                self._kept[place] = each._replace(last=greatest)
+            if not its:
+                continue
+            # The greatest key that they have, or a little more: with the last offset it costs less.
+            _, last_ms, last_offset = summary(its)
+            if (last_ms, last_offset) > each.last:
+                self._kept[place] = each._replace(last=DueKey(last_ms, last_offset))
 
     def passed(self, until_ms: int, position: int) -> DueKey:
         """Return a cursor that has passed the oldest generation, if nothing that is due up to `until_ms` waits.
@@ -197,18 +201,6 @@ class Generations:
         while len(self._kept) > 1 and position >= self._kept[1].since and self._kept[0].last <= cursor:
             self.floor = self._kept[1].since
             del self._kept[0]
-
-
-def _greatest(schedules: Sequence[Schedule], known: DueKey) -> DueKey:
-    """Return the greatest key of schedules in the order of their offsets, if it is above a known one; or a little more:
-    of packed ones the greatest due time with the last offset.
-    """
-    if (found := summary(schedules)) is not None:
-        return DueKey(found.last_ms, found.last_offset)
-    due_ms = max(map(_due_ms, schedules))
-    if due_ms < known.due_ms:
-        return known
-    return DueKey(due_ms, next(s.offset for s in reversed(schedules) if s.due_ms == due_ms))
 
 
 # -- the text

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from delaytopic_api.values import Suspend
 from delaytopic_relay.core.commands import Command, DueKey, Schedule
-from delaytopic_relay.core.packed import Packed
 
 NOTHING_DUE_MS = -1
 """A time at which nothing is due."""
@@ -36,7 +35,7 @@ def until_departure(
     `NOTHING_DUE_MS`. `position` is the committed one: what is below was taken in before.
     """
     for place, command in enumerate(commands):
-        if type(command) is not Schedule and type(command) is not Packed:
+        if type(command) is not Schedule:
             continue
         if command.due_ms <= now_ms or command.offset < position:
             continue

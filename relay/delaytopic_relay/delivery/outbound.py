@@ -21,7 +21,7 @@ from delaytopic_api.records import (
 )
 from delaytopic_api.values import Partitioning, is_reserved
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Reject, Restated, Schedule
-from delaytopic_relay.core.packed import Packed, summary
+from delaytopic_relay.core.entries import all_plain, size, sizes
 from delaytopic_relay.delivery.reachability import Trouble
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.reading import RecordError, TopicGlobs
@@ -107,8 +107,8 @@ class Outgoing(NamedTuple):
 
 
 @final
-class PackedBatch(NamedTuple):
-    """Packed schedules that leave for one topic one after another, each as its record with the receipt.
+class Batch(NamedTuple):
+    """Plain schedules that leave for one topic one after another, each as its record with the receipt.
 
     `receipt` are the parts of theirs, as `receipt_parts` returns them.
     """
@@ -120,7 +120,7 @@ class PackedBatch(NamedTuple):
 
     def record(self, schedule: Schedule) -> Outgoing:
         """Return the record that one of them is."""
-        headers, control = schedule.headers or [], schedule.control
+        headers, control = [*(schedule.headers or ())], schedule.control
         if control != NO_CONTROL_HEADER:
             del headers[control]
         between, after = self.receipt
@@ -129,14 +129,14 @@ class PackedBatch(NamedTuple):
         return Outgoing(self.topic, schedule.value, schedule.key, headers, self.partition)
 
 
-Departing = Outgoing | PackedBatch
-"""The unit that a target sends: a record, or a batch of packed ones."""
+Departing = Outgoing | Batch
+"""The unit that a target sends: a record, or a batch of schedules."""
 
 
 def one_by_one(records: Iterable[Departing]) -> Iterator[Outgoing]:
     """Yield each record, those of batches, too."""
     for record in records:
-        if isinstance(record, PackedBatch):
+        if isinstance(record, Batch):
             yield from map(record.record, record.schedules)
         else:
             yield record
@@ -187,7 +187,7 @@ class Addressing:
         self.count: PartitionCount = lambda topic: None
         """Asked where a record chooses its partition."""
         self.packs = False
-        """True if packed schedules leave in batches; set where the target takes these."""
+        """True if plain schedules leave in batches; set where the target takes these."""
         self.unavailable: Mapping[str, Trouble] = {}
         """Further targets that do not answer: records for them are dead letters."""
         self.refused: dict[tuple[int, int], Refused] = {}
@@ -196,7 +196,7 @@ class Addressing:
     def departing(
         self, shard: int, schedules: Sequence[Schedule], sent_ms: int
     ) -> tuple[list[Departing], list[Reject]]:
-        """The records for the target in their order, packed ones in batches, and what cannot be delivered after all."""
+        """The records for the target in their order, plain ones in batches, and what cannot be delivered after all."""
         departing: list[Departing] = []
         rejects: list[Reject] = []
         # What was refused before is looked at one by one, and in turn each record has a partition of its own.
@@ -205,21 +205,20 @@ class Addressing:
             records, rejects = self.records(shard, schedules, sent_ms)
             return [*records], rejects
         parts = receipt_parts(self._source, shard, sent_ms)
-        found = summary(schedules)
-        if found is not None and found.longest <= self.certain_bytes:
-            return [PackedBatch(self._target, self._partition(shard), [*schedules], parts)], rejects
-        for packed, run in groupby(schedules, key=self._leaves_packed):
-            if packed:
-                departing.append(PackedBatch(self._target, self._partition(shard), [*run], parts))
+        if schedules and all_plain(schedules) and sizes(schedules).largest <= self.certain_bytes:
+            return [Batch(self._target, self._partition(shard), [*schedules], parts)], rejects
+        for plain, run in groupby(schedules, key=self._leaves_in_a_batch):
+            if plain:
+                departing.append(Batch(self._target, self._partition(shard), [*run], parts))
             else:
                 records, refused = self.records(shard, [*run], sent_ms)
                 departing += records
                 rejects += refused
         return departing, rejects
 
-    def _leaves_packed(self, schedule: Schedule) -> bool:
-        # The entry is larger than the value in it.
-        return type(schedule) is Packed and schedule.length <= self.certain_bytes
+    def _leaves_in_a_batch(self, schedule: Schedule) -> bool:
+        # It takes more memory than its value has bytes.
+        return schedule.plain and size(schedule) <= self.certain_bytes
 
     def records(self, shard: int, schedules: Sequence[Schedule], sent_ms: int) -> tuple[list[Outgoing], list[Reject]]:
         """The records for the target, and what cannot be delivered after all.
@@ -460,7 +459,7 @@ def _reject(schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject
 
 def sender_of(record: Departing) -> int:
     """Return the source partition that something is sent for; a backlog stores in a partition of that number."""
-    if type(record) is PackedBatch:
+    if type(record) is Batch:
         return int(record.receipt[0].strip(b":"))
     partition, _, _ = source_of(record.headers)
     return record.partition if partition is None else partition

@@ -31,7 +31,7 @@ from delaytopic_relay.core.commands import (
     Schedule,
     SourceMessage,
 )
-from delaytopic_relay.core.packed import AVAILABLE, extension
+from delaytopic_relay.core.entries import read
 from delaytopic_relay.dialects.reading import (
     MAX_ID_BYTES,
     Record,
@@ -142,14 +142,9 @@ class NativeDialect:
         )
 
     def read_all(self, messages: Sequence[SourceMessage]) -> list[Command]:
-        """Read records in their order; plain ones stay packed where the extension is there."""
-        if not AVAILABLE:
-            read = self.read
-            return [read(message) for message in messages]
+        """Read records in their order."""
         note = self._note_misspelt if self._misspelt is not None else None
-        return extension.read(
-            messages, self.read, self._implied_delay_ms, self._last_timestamp_ms, self._max_delay_ms, note
-        )
+        return read(messages, self.read, self._implied_delay_ms, self._last_timestamp_ms, self._max_delay_ms, note)
 
     def _note_misspelt(self, headers: Headers) -> None:
         for name, _ in headers[:MOST_NAMES]:

@@ -34,7 +34,7 @@ from delaytopic_relay.dialects.reading import (
     shown,
     timestamp_of,
 )
-from delaytopic_relay.dialects.writing import Companion, Departure, Letter, ReadBy, Trailing, Written, without
+from delaytopic_relay.dialects.writing import Companion, Departure, Letter, ReadBy, Written, without
 
 COUNT: Final = "redelivery-count"
 """On a redelivered message the number of its redeliveries; clients copy it into the markers of the message."""
@@ -43,7 +43,6 @@ _MAX_QUEUE_BYTES: Final = MAX_ID_BYTES - 15
 """Of a record key, beside a partition and an offset."""
 _REDELIVERED: Final = (ENDED, b"redelivered")
 _FIRST: Final = (COUNT, b"1")
-_TRAILING: Final = Trailing.REDELIVERY
 _OWN: Final = frozenset({RESTATED})
 _CONTROLS: Final = frozenset({RESTATED, COUNT})
 _OURS: Final = frozenset({RESTATED, COUNT, ENDED})
@@ -106,7 +105,7 @@ class RedeliveryDialect(ReadingDialect):
             record.key,
             record.value,
             record.headers,
-            self.read_by if ours else _TRAILING,
+            self.read_by,
             identity,
             timestamp_ms=record.timestamp_ms,
             rank=rank,
@@ -124,11 +123,8 @@ class RedeliveryDialect(ReadingDialect):
         """The message, under its queue's id, with the number of its redeliveries; the END marker of its START."""
         marker = decode_marker(schedule.value or b"")
         produced, most = schedule.headers or [], self._max_redeliveries
-        if schedule.control is _TRAILING:
-            headers, count = [*produced], 0
-        else:
-            headers = without(produced, _CONTROLS)
-            count = _count(dict(produced)) if len(headers) < len(produced) else 0
+        headers = without(produced, _CONTROLS)
+        count = _count(dict(produced)) if len(headers) < len(produced) else 0
         if most is not None and count >= most:
             detail = (
                 f"it was redelivered {count} times, and nobody has ended it;"

@@ -18,14 +18,12 @@ from delaytopic_relay.dialects.reading import (
     due_at,
 )
 from delaytopic_relay.dialects.times import go_rfc_3339_ms
-from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, Trailing, without
+from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, without
 
 WHEN: Final = "X-Timebridge-When"
 WHERE: Final = "X-Timebridge-Where"
 ERROR: Final = "X-Timebridge-Error"
 _CONTROLS: Final = frozenset({WHEN, WHERE})
-_BOTH: Final = len(_CONTROLS)
-_TRAILING: Final = Trailing.TIMEBRIDGE
 
 
 class TimebridgeDialect(ReadingDialect):
@@ -40,15 +38,12 @@ class TimebridgeDialect(ReadingDialect):
 
     def _command(self, record: Record) -> Command:
         when = where = None
-        headers, controls, name = record.headers or [], 0, ""
         # A table of all headers would take longer (0.54 us instead of 0.47): each name is hashed for the first time.
-        for name, value in headers:
+        for name, value in record.headers or ():
             if name == WHEN:
                 when = value
-                controls += 1
             elif name == WHERE:
                 where = value
-                controls += 1
         if not when or not where:
             missing = WHERE if when else WHEN
             raise RecordError(DeadLetterReason.MALFORMED_HEADER, f"{missing} header is missing")
@@ -61,18 +56,22 @@ class TimebridgeDialect(ReadingDialect):
         if timestamp_ms is None or due_ms - timestamp_ms > self._max_delay_ms:
             due_ms = due_at(self._policy, record, due_ms)
         target = None if where == self._target.own else self._target.other(where)
-        trailing = controls == _BOTH and name in _CONTROLS and headers[-_BOTH][0] in _CONTROLS
-        control = _TRAILING if trailing else self.read_by
         return Schedule(
-            due_ms, record.offset, record.key, record.value, record.headers, control, None, target, None, timestamp_ms
+            due_ms,
+            record.offset,
+            record.key,
+            record.value,
+            record.headers,
+            self.read_by,
+            None,
+            target,
+            None,
+            timestamp_ms,
         )
 
     def write(self, schedule: Schedule, departure: Departure) -> Headers:
         """The headers without these two."""
-        headers = schedule.headers
-        if headers is not None and schedule.control is _TRAILING:
-            return headers[:-_BOTH]
-        return without(headers, _CONTROLS)
+        return without(schedule.headers, _CONTROLS)
 
     def letter(self, reject: Reject, departure: Departure) -> Letter:
         """The record untouched, with the error."""

@@ -33,21 +33,6 @@ class ReadBy(IntEnum):
     REDELIVERY = -10
 
 
-class Trailing(IntEnum):
-    """The same dialects, in memory alone, for a record whose control headers are known to be its last ones, or none.
-
-    The numbers are those of `ReadBy`, and so is what is stored: from a backlog comes a plain number, and the control
-    headers are looked for. To do that for each record takes 0.3 us of a delivery.
-    """
-
-    CESIUM = ReadBy.CESIUM
-    """The last header."""
-    TIMEBRIDGE = ReadBy.TIMEBRIDGE
-    """The last two."""
-    REDELIVERY = ReadBy.REDELIVERY
-    """None at all."""
-
-
 class Departure(NamedTuple):
     """The source partition that records leave, and when."""
 

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import structlog
@@ -15,9 +15,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 
 from delaytopic_api.records import RECEIPT
 from delaytopic_process.kafka_log import client_logger
-from delaytopic_relay.core.packed import AVAILABLE, extension
+from delaytopic_relay.core.entries import make_sender, plugin
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Departing, Outgoing, PackedBatch, sender_of, source_of
+from delaytopic_relay.delivery.outbound import Batch, Departing, Outgoing, sender_of, source_of
 from delaytopic_relay.delivery.refusals import Caution, Refusal
 from delaytopic_relay.errors import (
     CommitUnknown,
@@ -31,6 +31,9 @@ from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.kafka.source import offsets_of
 from delaytopic_relay.kafka.timeouts import BoundedCalls
 from delaytopic_relay.ports import GroupMetadata, InVain, Target, never
+
+if TYPE_CHECKING:
+    from delaytopic_relay._speedups import Sender
 
 COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0
@@ -114,7 +117,7 @@ class KafkaTarget:
         self._bounded = BoundedCalls()
         self._abandoned: list[Producer] = []
         self._caution = Caution()
-        self._sender: extension.Sender | None = None
+        self._sender: Sender | None = None
         self._producer = self._new_producer()
 
     @property
@@ -124,10 +127,10 @@ class KafkaTarget:
 
     def _new_producer(self) -> Producer:
         settings: dict[str, Any] = {**self._make_settings(self._id)}
-        if AVAILABLE:
-            settings["plugin.library.paths"] = extension.__file__
+        if make_sender is not None:
+            settings["plugin.library.paths"] = plugin
         producer = Producer(settings, logger=client_logger("target"))
-        self._sender = extension.Sender() if AVAILABLE else None
+        self._sender = make_sender() if make_sender is not None else None
         if self._id is not None:
             with _naming(self._id):
                 _init_transactions(producer)
@@ -140,8 +143,8 @@ class KafkaTarget:
 
     @property
     def packs(self) -> bool:
-        """Return whether `send` takes batches of packed schedules, too."""
-        return AVAILABLE
+        """Return whether `send` takes batches of plain schedules, too."""
+        return self._sender is not None
 
     def send(self, records: Sequence[Departing]) -> None:
         """Produce; a full queue is waited for.
@@ -161,8 +164,8 @@ class KafkaTarget:
         for record in records:
             if (self._failures or self._error is not None) and self._id is not None:
                 return
-            if type(record) is PackedBatch:
-                self._send_packed(record, sender, careful=careful)
+            if type(record) is Batch:
+                self._send_batch(record, sender, careful=careful)
                 continue
             self._sent += 1
             topic, value, key, headers, partition = record
@@ -176,7 +179,7 @@ class KafkaTarget:
                 # The broker refuses a whole batch for one record in it: each goes alone, while it answers.
                 careful = not self._guard(partial(self._producer.flush, CAREFUL_S))
 
-    def _send_packed(self, batch: PackedBatch, sender: int, *, careful: bool) -> None:
+    def _send_batch(self, batch: Batch, sender: int, *, careful: bool) -> None:
         """Produce a batch; the record that the client does not take goes as others do, which waits, or says why."""
         schedules, place = batch.schedules, 0
         if careful or self._sender is None:
@@ -194,7 +197,7 @@ class KafkaTarget:
             place += 1
 
     def _take_failures(self) -> None:
-        """Take note of packed records that Kafka has refused; it is not known which they were."""
+        """Take note of records of batches that Kafka has refused; it is not known which they were."""
         for code, topic, partition, sender in self._sender.failures() if self._sender is not None else ():
             self._note_failure(KafkaError(code), topic, partition, sender)
 
@@ -481,7 +484,7 @@ class SplitTarget:
 
     @property
     def packs(self) -> bool:
-        """Return whether `send` takes batches of packed schedules, too."""
+        """Return whether `send` takes batches of plain schedules, too."""
         return self._plain.packs
 
     def send(self, records: Sequence[Departing]) -> None:

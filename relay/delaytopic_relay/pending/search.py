@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-import msgspec
-
 from delaytopic_relay.backlog.protocol import PendingReader, SliceGone
 from delaytopic_relay.backlog.slices import LEVELS
 from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Schedule, rank_of
+from delaytopic_relay.core.entries import due_at
 from delaytopic_relay.core.ids import IdState, from_entry
 from delaytopic_relay.errors import ConfigurationError, CorruptState, Unavailable
 from delaytopic_relay.pending.query import EVERYTHING, PendingQuery, Place
@@ -318,7 +317,7 @@ def _as_put_off(schedule: Schedule, state: IdState | None) -> Schedule | None:
         return None
     if state.postponed is None or not state.puts_off(schedule):
         return schedule
-    return msgspec.structs.replace(schedule, due_ms=state.postponed.due_ms)
+    return due_at(schedule, state.postponed.due_ms)
 
 
 def _latest(reader: PendingReader, copy: ShardCopy, names: Sequence[bytes]) -> Mapping[bytes | None, IdState]:

@@ -27,6 +27,7 @@ from delaytopic_api.relay import (
 from delaytopic_relay.backlog.protocol import Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.done import Ahead
+from delaytopic_relay.core.entries import SPEEDUPS
 from delaytopic_relay.core.partition import Share
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation
@@ -150,6 +151,7 @@ def relay_status(
         state=snapshot.state,
         guarantee=config.guarantee,
         backend=config.backend.type,
+        speedups=SPEEDUPS,
         delivered_total=counters.delivered,
         dead_lettered_total=counters.dead_lettered,
         superseded_total=counters.superseded,

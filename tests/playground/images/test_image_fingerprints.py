@@ -25,9 +25,9 @@ def make_files(folder: Path) -> Path:
 
 def make_checkout(folder: Path) -> Project:
     (folder / "relay/delaytopic_relay").mkdir(parents=True)
-    (folder / "relay/packed").mkdir()
+    (folder / "relay/speedups").mkdir()
     (folder / "relay/delaytopic_relay/__init__.py").touch()
-    (folder / "relay/packed/records.c").write_text("int one = 1;\n", encoding="utf-8")
+    (folder / "relay/speedups/entries.c").write_text("int one = 1;\n", encoding="utf-8")
     packages = '[tool.hatch.build.targets.wheel]\npackages = ["relay/delaytopic_relay"]\n'
     (folder / "pyproject.toml").write_text(f'[project]\nname = "delaytopic"\n{packages}', encoding="utf-8")
     for name in ("README.md", "LICENSE"):
@@ -61,40 +61,40 @@ def test_parts_do_not_run_into_each_other() -> None:
     assert fingerprint("ab", "c") != fingerprint("a", "bc")
 
 
-def test_a_wheel_with_the_extension_is_another_one_and_the_sources_of_that_are_in_no_other(tmp_path: Path) -> None:
+def test_a_wheel_with_speedups_is_another_one_and_the_sources_of_that_are_in_no_other(tmp_path: Path) -> None:
     first, changed = make_checkout(tmp_path / "first"), make_checkout(tmp_path / "changed")
-    (changed.root / "relay/packed/records.c").write_text("int one = 2;\n", encoding="utf-8")
+    (changed.root / "relay/speedups/entries.c").write_text("int one = 2;\n", encoding="utf-8")
 
     assert first.fingerprint == changed.fingerprint
-    assert len({first.fingerprint, first.packed_fingerprint, changed.packed_fingerprint}) == 3
+    assert len({first.fingerprint, first.speedups_fingerprint, changed.speedups_fingerprint}) == 3
 
 
 def test_what_is_compiled_in_place_is_in_no_wheel(tmp_path: Path) -> None:
     first, compiled = make_checkout(tmp_path / "first"), make_checkout(tmp_path / "compiled")
-    (compiled.root / "relay/delaytopic_relay/_packed.cpython-311-x86_64-linux-gnu.so").touch()
+    (compiled.root / "relay/delaytopic_relay/_speedups.cpython-311-x86_64-linux-gnu.so").touch()
 
     assert compiled.fingerprint == first.fingerprint
-    assert compiled.packed_fingerprint == first.packed_fingerprint
+    assert compiled.speedups_fingerprint == first.speedups_fingerprint
 
 
-def test_the_relay_alone_takes_the_extension() -> None:
-    assert [image.name for image in IMAGE_LIST if image.takes_extension] == ["relay"]
+def test_the_relay_alone_takes_speedups() -> None:
+    assert [image.name for image in IMAGE_LIST if image.takes_speedups] == ["relay"]
 
 
-def test_an_extension_is_compiled_by_the_python_of_the_images() -> None:
+def test_speedups_are_compiled_by_the_python_of_the_images() -> None:
     check_interpreter((3, 11))
     with pytest.raises(WheelsError) as refused:
         check_interpreter((3, 12))
 
     assert str(refused.value) == (
-        "the images have Python 3.11, and an extension compiled by Python 3.12 cannot be imported there: "
-        "run --packed with Python 3.11"
+        "the images have Python 3.11, and speedups compiled by Python 3.12 cannot be imported there: "
+        "build them with Python 3.11, or with --pure"
     )
 
 
-def test_a_checkout_without_an_extension_is_not_built_with_one(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="has no relay/packed: build its images without --packed"):
-        Project(tmp_path).wheel(print, packed=True)
+def test_a_checkout_without_speedups_is_not_built_with_them(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="has no relay/speedups: build its images with --pure"):
+        Project(tmp_path).wheel(print, speedups=True)
 
 
 def test_a_base_of_other_packages_is_another_one() -> None:

@@ -16,7 +16,7 @@ from images.install import (
     make_environment,
     prune,
     settle,
-    try_extension,
+    try_speedups,
 )
 
 
@@ -75,10 +75,10 @@ def test_an_extension_that_is_not_for_the_base_ends_the_build_and_none_does_not(
     (packages / "delaytopic_relay").mkdir()
     (packages / "delaytopic_relay/__init__.py").touch()
 
-    try_extension(tmp_path)
-    (packages / f"delaytopic_relay/_packed{EXTENSION_SUFFIXES[0]}").write_bytes(b"of another machine")
-    with pytest.raises(SystemExit, match=r"import delaytopic_relay\._packed failed"):
-        try_extension(tmp_path)
+    try_speedups(tmp_path)
+    (packages / f"delaytopic_relay/_speedups{EXTENSION_SUFFIXES[0]}").write_bytes(b"of another machine")
+    with pytest.raises(SystemExit, match=r"import delaytopic_relay\._speedups failed"):
+        try_speedups(tmp_path)
 
     assert sorted(path.suffix for path in (packages / "delaytopic_relay").iterdir()) == [".py", ".so"]
 

@@ -24,7 +24,7 @@ from tests.simulation.plans.plan import (
 )
 from tests.simulation.plans.workloads import Workload, workload_for
 
-from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES
+from delaytopic_relay.core.entries import ENTRY_BYTES, HEADER_BYTES
 
 SMALL_MEMORY = 4 * (ENTRY_BYTES + 2 * HEADER_BYTES)
 PLENTY = 1 << 30

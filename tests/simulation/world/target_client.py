@@ -12,7 +12,7 @@ from tests.simulation.world.clocks import SimulatedClock
 from tests.simulation.world.kafka import AGAIN, SOURCE, Kafka, Life, Sent, committed_of
 from tests.simulation.world.refusing import refusal_of
 
-from delaytopic_relay.core.packed import AVAILABLE
+from delaytopic_relay.core.entries import make_sender
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one, sender_of
 from delaytopic_relay.delivery.reachability import Destination
@@ -78,7 +78,7 @@ class SimulatedTarget:
 
     @property
     def packs(self) -> bool:
-        return AVAILABLE
+        return make_sender is not None
 
     def send(self, records: Sequence[Departing]) -> None:
         if self.owner:

@@ -1,4 +1,4 @@
-"""The relay's optional extension where tests need it: compiled in place, and switched on for processes."""
+"""The relay's speedups where tests need them: compiled in place, and demanded of processes or kept from them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Final
 
 import pytest
 
-from delaytopic_relay.core.packed import VARIABLE
-from packed.build import IN_PLACE, compile_extension
+from delaytopic_relay.core.entries import VARIABLE
+from speedups.build import IN_PLACE, compile_extension
 
-IN_ENVIRONMENT: Final = {VARIABLE: "1"}
-"""Has a process demand the extension, whatever this one does."""
+IN_C: Final = {VARIABLE: "1"}
+"""Has a process demand the speedups, whatever this one does."""
+IN_PYTHON: Final = {VARIABLE: "0"}
+"""Keeps them from a process."""
 CANNOT_COMPILE: Final = shutil.which("cc") is None and not os.environ.get("CI")
 WHY: Final = "NOT TESTED: there is no C compiler here"
 
 
 def compile_or_skip() -> None:
-    """Compile the extension where relays import it from, unless it is there.
+    """Compile the speedups where relays import them from, unless they are there.
 
     Skips the test, or at the head of a module all its tests, where there is no compiler; in CI they fail.
     """

@@ -24,8 +24,8 @@ BUCKETS_NIGHTLY = pytest.mark.parametrize(
 """For a test whose other backend is held day by day by a quicker test or by the simulation."""
 ONLY_BUCKETS = pytest.mark.parametrize("backend", [BUCKETS], indirect=True)
 """For a test of what happens to bucket topics."""
-WITH_THE_EXTENSION_TOO = pytest.mark.parametrize("packed", [False, True], ids=["in Python", "packed"], indirect=True)
-"""For a test whose relays may have the extension or not."""
+IN_PYTHON_TOO = pytest.mark.parametrize("speedups", [True, False], ids=["in C", "in Python"], indirect=True)
+"""For a test whose relays may have the speedups or not."""
 LARGEST_REQUEST_BYTES = 16 << 20
 ANY_PARTITION = -1
 

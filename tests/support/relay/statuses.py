@@ -42,6 +42,7 @@ def relay_status(**changes: Any) -> RelayStatus:
         state=RelayState.RUNNING,
         guarantee=Guarantee.EXACTLY_ONCE,
         backend=BackendType.REDIS_ZSET,
+        speedups=True,
         delivered_total=3,
         dead_lettered_total=1,
         superseded_total=0,

@@ -21,7 +21,7 @@ from tests.support.relay.world import World, WorldGate
 from delaytopic_api.records import Headers
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
-from delaytopic_relay.core.packed import AVAILABLE
+from delaytopic_relay.core.entries import SPEEDUPS
 
 VALUE = bytes(200)
 USER_HEADERS: Headers = [("content-type", b"application/json"), ("trace-id", bytes(16)), ("tenant", b"shop")]
@@ -124,7 +124,7 @@ def test_an_idle_shard_asks_redis_once_a_second(redis_costs: Costs) -> None:
 
 
 def test_redis_is_sent_little_more_than_the_record(redis_costs: Costs) -> None:
-    # A packed record has the application's bytes, due time, offset and timestamp; keys and positions are those of a
+    # An entry has the application's bytes, due time, offset and timestamp; keys and positions are those of a
     # script.
     per_record = redis_costs.round_trips["bytes"] / redis_costs.delivered
 
@@ -219,7 +219,7 @@ def test_a_delivery_allocates_a_few_objects_of_its_own() -> None:
     relay.run(1_500)
 
     assert len(world.kafka.target) == records
-    assert (blocks() - before) / records <= (18.1 if AVAILABLE else 4.9)
+    assert (blocks() - before) / records <= (18.1 if SPEEDUPS else 4.9)
 
 
 SESSION_MS = 2_000

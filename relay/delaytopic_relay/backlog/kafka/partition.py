@@ -21,8 +21,8 @@ from delaytopic_relay.backlog.kafka.segments import SegmentHead, encode_bucket_s
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Command, DueKey, Reject, Schedule
+from delaytopic_relay.core.entries import Summary, ordered, sizes, summary
 from delaytopic_relay.core.ids import IdEntry, IdState, from_entry
-from delaytopic_relay.core.packed import PACKED_BYTES, Packed, Summary, in_due_order, summary
 from delaytopic_relay.core.partition import ShardCore, Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.terms import NEVER_MS
@@ -173,29 +173,27 @@ class BucketShard(ShardCore):
         # The size in memory is a bound that costs less than packing.
         least, done = min(self.record_bytes, self.admission.least_bytes), self.done
         large = [
-            c
-            for c in commands
-            if (type(c) is Schedule or type(c) is Packed) and bytes_of(c) > least and not done.has(c.due_ms, c.offset)
+            c for c in commands if type(c) is Schedule and bytes_of(c) > least and not done.has(c.due_ms, c.offset)
         ]
         self._some_large = bool(large)
         return {schedule.offset: packed_bytes([schedule]) for schedule in large}
 
-    def _admits(self, span: Summary) -> bool:
-        """See `ShardCore._admits`."""
-        self._some_large = PACKED_BYTES + span.longest > min(self.record_bytes, self.admission.least_bytes)
-        return not self._some_large and super()._admits(span)
+    def _waits(self, schedules: Sequence[Schedule], span: Summary) -> bool:
+        """See `ShardCore._waits`."""
+        if not super()._waits(schedules, span):
+            return False
+        self._some_large = sizes(schedules).largest > min(self.record_bytes, self.admission.least_bytes)
+        return not self._some_large
 
     def _admitted(self, commands: Sequence[Command], rejects: list[Reject]) -> Sequence[Command]:
         """See `ShardCore._admitted`. What another backlog took in may be too large for this one."""
         admitted = super()._admitted(commands, rejects)
         if not self.replaying:
             return admitted
-        sizes = self._large(admitted)
-        moved = [c for c in admitted if self._filled <= c.offset < self.replay_until and c.offset in sizes]
-        too_large = [
-            c for c in moved if (type(c) is Schedule or type(c) is Packed) and sizes[c.offset] > self.record_bytes
-        ]
-        rejects += [self.admission.refuse_moved(each, sizes[each.offset], self.record_bytes) for each in too_large]
+        large = self._large(admitted)
+        moved = [c for c in admitted if self._filled <= c.offset < self.replay_until and c.offset in large]
+        too_large = [c for c in moved if type(c) is Schedule and large[c.offset] > self.record_bytes]
+        rejects += [self.admission.refuse_moved(each, large[each.offset], self.record_bytes) for each in too_large]
         return [command for command in admitted if command not in too_large] if too_large else admitted
 
     def _keep_far(self, far: Sequence[Schedule]) -> None:
@@ -243,7 +241,7 @@ class BucketShard(ShardCore):
         done, ingested = self.done, max(self.position, self.replay_until)
         reach_ms = self._known_reach_ms if bucket.again else NEVER_MS
         near_ms = self._near_until_ms(number)
-        span = summary(schedules)
+        span = summary(schedules) if schedules else None
         if (
             span is not None
             and done.last_ms < span.first_ms <= span.last_ms < min(reach_ms, near_ms)
@@ -313,15 +311,11 @@ class BucketShard(ShardCore):
         return BucketPut(segments, entries)
 
     def _sort_far_into(self, groups: dict[int, list[Schedule]]) -> None:
-        if (ordered := in_due_order(self._far)) is None:
-            for schedule in self._far:
-                groups.setdefault(self._bucket_of(schedule), []).append(schedule)
-            return
-        first = 0
+        far, first = ordered(self._far), 0
         for number, next_floor_ms in enumerate([*self._floors[1:], NEVER_MS]):
-            end = bisect_left(ordered, next_floor_ms, lo=first, key=_due_ms)
+            end = bisect_left(far, next_floor_ms, lo=first, key=_due_ms)
             if end > first:
-                groups.setdefault(number, []).extend(ordered[first:end])
+                groups.setdefault(number, []).extend(far[first:end])
             first = end
 
     def put_done(self, put: BucketPut, now_ms: int) -> None:

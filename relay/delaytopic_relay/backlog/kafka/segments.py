@@ -14,11 +14,9 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.entries import pack, unpack
 from delaytopic_relay.core.ids import IdEntry
-from delaytopic_relay.core.packed import decode_entries, encode_entries
 from delaytopic_relay.errors import ForeignRecord, SegmentError
 
 VERSION = 1
@@ -60,14 +58,14 @@ def segment_head(data: bytes) -> SegmentHead:
 def segment_schedules(data: bytes) -> list[Schedule]:
     """Unpack it; raises `ForeignRecord` if what follows the head is none of ours."""
     try:
-        return decode_entries(memoryview(data)[_head.size :])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return unpack(memoryview(data)[_head.size :])
+    except ValueError as error:
         raise ForeignRecord(f"it is no segment ({error})") from error
 
 
 def packed_bytes(schedules: Sequence[Schedule]) -> int:
     """Return how large a segment of them would be."""
-    return _head.size + len(encode_entries(schedules))
+    return _head.size + len(pack(schedules))
 
 
 def pack_parts(schedules: Sequence[Schedule], largest_bytes: int) -> Iterator[Part]:
@@ -78,7 +76,7 @@ def pack_parts(schedules: Sequence[Schedule], largest_bytes: int) -> Iterator[Pa
 
 def _halved(schedules: Sequence[Schedule], largest_bytes: int) -> Iterator[Part]:
     """Packing and looking is several times cheaper than counting beforehand."""
-    packed = encode_entries(schedules)
+    packed = pack(schedules)
     if len(packed) <= largest_bytes or len(schedules) == 1:
         yield Part(schedules, packed)
         return

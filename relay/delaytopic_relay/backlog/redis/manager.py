@@ -13,8 +13,8 @@ from delaytopic_relay.backlog.segments import decode_slice_segment
 from delaytopic_relay.backlog.signing import MARK_BYTES, UNSIGNED, SegmentSigner, mark_of, slice_place
 from delaytopic_relay.backlog.slices import CASCADE_MS
 from delaytopic_relay.backlog.store import BacklogStore, PutRefused, Slice
-from delaytopic_relay.core.calendar import bytes_of_all
 from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.entries import sizes
 from delaytopic_relay.core.ids import IdState, from_entry
 from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import (
@@ -445,7 +445,7 @@ class RedisManager:
         if shard.missing > 0:
             raise self._lost(shard, f"slice {load.slice} lacks {shard.missing} of its schedules", [load.slice])
         if part := shard.looked_through():
-            shard.loaded(load, bytes_of_all(part), part, self._ids_of(shard, part))
+            shard.loaded(load, sizes(part).total, part, self._ids_of(shard, part))
         shard.load_finished()
 
     def _ids_of(self, shard: Shard, schedules: Sequence[Schedule]) -> dict[bytes, IdState]:

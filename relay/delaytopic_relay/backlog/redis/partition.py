@@ -16,10 +16,10 @@ from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.slices import EARLIEST_MS, NARROW_MS, cascades_at_ms, is_narrow
 from delaytopic_relay.backlog.store import END_MS, Page, Segment, Slice, StoreVersion
-from delaytopic_relay.core.calendar import ENTRY_BYTES, bytes_of, bytes_of_all
+from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.entries import ENTRY_BYTES, sizes, summary
 from delaytopic_relay.core.ids import IdEntry, IdState
-from delaytopic_relay.core.packed import summary
 from delaytopic_relay.core.partition import ShardCore, Share, Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation
@@ -81,7 +81,7 @@ class Part:
         """Keep what belongs to it as far as it reaches now."""
         more = [schedule for schedule in schedules if self._from_ms <= schedule.due_ms < self.until_ms]
         self._kept += more
-        self._bytes += bytes_of_all(more)
+        self._bytes += sizes(more).total
         if self._bytes > 2 * self._most_bytes:
             self.cut()
 
@@ -95,7 +95,7 @@ class Part:
                     self.until_ms = max(self.least_ms, schedule.due_ms // NARROW_MS * NARROW_MS)
                     break
             self._kept = [schedule for schedule in self._kept if schedule.due_ms < self.until_ms]
-            self._bytes = bytes_of_all(self._kept)
+            self._bytes = sizes(self._kept).total
         return self._kept
 
 
@@ -320,7 +320,7 @@ class Shard(ShardCore):
         self._frontier_ms = frontier_ms
         if near := [schedule for schedule in self._held if schedule.due_ms < frontier_ms]:
             self._held = [schedule for schedule in self._held if schedule.due_ms >= frontier_ms]
-            self.held_bytes -= bytes_of_all(near)
+            self.held_bytes -= sizes(near).total
             self.calendar.add(near, only_here=True)
 
     @property
@@ -359,7 +359,7 @@ class Shard(ShardCore):
         put = self.touch()
         self.store_version = put.new
         self._indexed(put.segments)
-        self.held_bytes -= bytes_of_all(self._offered)
+        self.held_bytes -= sizes(self._offered).total
         self._offered, self._touch = [], None
 
     def _next_position(self, offset: int) -> StoreVersion:
@@ -423,7 +423,7 @@ class Shard(ShardCore):
         """
         self.ids.learn(found, self.cursor)
         position, done = self.position, self.done
-        span = summary(schedules)
+        span = summary(schedules) if schedules else None
         if span is not None and span.last_offset < position and span.first_ms > done.last_ms:
             fresh = schedules
         else:

@@ -11,7 +11,7 @@ from tests.support.relay.faults import assert_exact
 from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.records import (
     BOTH_BACKENDS,
-    WITH_THE_EXTENSION_TOO,
+    IN_PYTHON_TOO,
     MakeRoute,
     Sent,
     at,
@@ -86,10 +86,10 @@ def test_p1_p2_p3_the_shards_of_a_relay_that_leaves_go_to_the_one_that_is_there(
 
 
 @BOTH_BACKENDS
-@WITH_THE_EXTENSION_TOO
+@IN_PYTHON_TOO
 @pytest.mark.takes_long("a relay starts again under load")
 def test_p1_p2_p3_p4_a_relay_that_was_killed_and_is_started_again_by_hand_goes_on_before_its_session_ends(
-    make_route: MakeRoute, packed: bool
+    make_route: MakeRoute, speedups: bool
 ) -> None:
     route = make_route(**ENDLESS_SESSION)
     killed, other = route.relay(), route.relay()
@@ -106,7 +106,7 @@ def test_p1_p2_p3_p4_a_relay_that_was_killed_and_is_started_again_by_hand_goes_o
 
     assert_exact(route.settled_verdict())
     assert killed.shards() == shards
-    assert [line["packed"] for line in killed.log_lines() if line["event"] == "started"] == [packed]
+    assert [line["speedups"] for line in killed.log_lines() if line["event"] == "started"] == [speedups]
 
 
 @pytest.mark.nightly

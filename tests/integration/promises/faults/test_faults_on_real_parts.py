@@ -22,12 +22,12 @@ def replace(route: Route, relay: RelayProcess) -> RelayProcess:
 @BOTH_BACKENDS
 @pytest.mark.takes_long("a successor waits for the session of each relay that is killed")
 @pytest.mark.parametrize(
-    ("kills", "packed"),
-    [(3, False), *(pytest.param(10, packed, marks=pytest.mark.nightly) for packed in (False, True))],
-    indirect=["packed"],
+    ("kills", "speedups"),
+    [(3, True), *(pytest.param(10, speedups, marks=pytest.mark.nightly) for speedups in (True, False))],
+    indirect=["speedups"],
 )
 def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_the_relay_is_killed_again_and_again_under_load(
-    route: Route, kills: int, packed: bool
+    route: Route, kills: int, speedups: bool
 ) -> None:
     rng = random.Random(7)
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
@@ -38,7 +38,7 @@ def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_the_relay_is_killed_again_
             relay = replace(route, relay)
 
     assert_exact(route.settled_verdict())
-    assert [line["packed"] for line in relay.log_lines() if line["event"] == "started"] == [packed]
+    assert [line["speedups"] for line in relay.log_lines() if line["event"] == "started"] == [speedups]
 
 
 @BOTH_BACKENDS

@@ -27,7 +27,8 @@ from delaytopic_relay.dialects.writing import Departure, WritingDialect, Written
 
 REFUSED: Final = "-"
 HOUR_MS: Final = 3_600_000
-UNBOUNDED: Final = RoutePolicy("target", TopicGlobs(["*"]), 1 << 80)
+UNBOUNDED: Final = RoutePolicy("target", TopicGlobs(["*"]), (1 << 63) - 1 - TIMESTAMP_MS)
+"""Allows every instant that 64 bits hold."""
 BOUNDED: Final = RoutePolicy("target", TopicGlobs([]), HOUR_MS)
 DEPARTURE: Final = Departure("source", 0, TIMESTAMP_MS)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from msgspec.structs import replace as changed
 from tests.support.gateway.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gateway_over
+from tests.support.relay.schedules import changed
 
 from delaytopic_api.records import Headers
 from delaytopic_gateway.access.rights import AuditLine

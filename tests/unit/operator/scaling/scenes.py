@@ -56,6 +56,7 @@ def status(
         state=RelayState.RUNNING,
         guarantee=Guarantee.EXACTLY_ONCE,
         backend=BackendType.REDIS_ZSET,
+        speedups=True,
         delivered_total=0,
         dead_lettered_total=0,
         superseded_total=0,

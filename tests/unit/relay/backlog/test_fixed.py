@@ -7,8 +7,9 @@ from tests.support.relay.backlog.shards import fixed_shard
 from tests.support.relay.schedules import reject, schedule
 
 from delaytopic_relay.backlog.fixed import FixedShard
-from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES, bytes_of
+from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, Outbound
+from delaytopic_relay.core.entries import ENTRY_BYTES, HEADER_BYTES
 from delaytopic_relay.core.progress import Progress, fresh_progress
 
 NOW_MS = 1_000_000

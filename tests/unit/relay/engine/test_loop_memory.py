@@ -7,13 +7,12 @@ from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import PLENTY, Relay, Setup, delivered_offsets, produce, produce_nonsense, start
 from tests.support.relay.world import World
 
-from delaytopic_relay.core.calendar import ENTRY_BYTES, HEADER_BYTES
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.packed import AVAILABLE, PACKED_BYTES, encode_entries
+from delaytopic_relay.core.entries import size
 
 
 def bytes_of_one() -> int:
-    """Return what a loop counts for one record, whether that stays packed or not."""
+    """Return what a loop counts for one record."""
     world = World()
     produce(world, 2_000)
     relay = start(world, MemoryBacklogStore())
@@ -36,12 +35,11 @@ def most_in_memory(relay: Relay, for_ms: int) -> int:
 
 
 def test_a_record_is_counted_with_all_its_parts() -> None:
-    now_ms, array_head = World().now_ms, encode_entries([])
+    now_ms = World().now_ms
     time = b"%d" % (now_ms + 2_000)
-    packed = encode_entries([Schedule(int(time), 0, b"k", b"v", [("deliver-at", time)], 0, timestamp_ms=now_ms)])
+    schedule = Schedule(int(time), 0, b"k", b"v", [("deliver-at", time)], 0, timestamp_ms=now_ms)
 
-    of_parts = ENTRY_BYTES + len(b"kv") + HEADER_BYTES + len("deliver-at") + len(time)
-    assert (PACKED_BYTES + len(packed) - len(array_head) if AVAILABLE else of_parts) == RECORD_BYTES
+    assert size(schedule) == RECORD_BYTES
 
 
 def test_reading_pauses_when_memory_is_full_and_goes_on_when_there_is_room() -> None:

@@ -124,6 +124,7 @@ def test_the_backlog_is_that_of_the_latest_status() -> None:
     assert samples(metrics, "delaytopic_next_due_timestamp_seconds") == {None: 1_795_269_597.5}
     assert samples(metrics, "delaytopic_ingest_lag_records") == {None: 5}
     assert samples(metrics, "delaytopic_memory_bytes") == {None: 4_096}
+    assert samples(metrics, "delaytopic_speedups") == {None: 1}
     assert samples(metrics, "delaytopic_busy_records_per_second") == {None: 80_000}
 
 

@@ -15,7 +15,7 @@ from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.layout import ShardKeys
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
-from delaytopic_relay.core.calendar import ENTRY_BYTES
+from delaytopic_relay.core.entries import ENTRY_BYTES
 
 pytestmark = pytest.mark.integration
 

@@ -18,6 +18,7 @@ from delaytopic_relay.backlog.protocol import EmptyReader
 from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, bucket_place
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
+from delaytopic_relay.core.entries import size
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan
@@ -168,7 +169,7 @@ def test_a_shard_whose_bucket_lost_something_is_named_and_the_others_go_on() -> 
 
 
 def test_enough_of_a_shard_is_sent_ahead_of_the_commit_and_no_shard_of_which_little_waits() -> None:
-    run = Run(0, 1, early_bytes=2_000)
+    run = Run(0, 1, early_bytes=4 * size(schedule(60_000, 9)))
     for shard, records in ((0, 4), (1, 1)):
         far = [schedule(run.now_ms + 60_000, offset) for offset in range(9, 9 + records)]
         run.shards[shard].ingest(far, 9 + records, {})

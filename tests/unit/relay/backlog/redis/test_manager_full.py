@@ -13,7 +13,7 @@ from delaytopic_relay.backlog.redis.manager import CHECK_MS, FULL_MS, RedisManag
 from delaytopic_relay.backlog.redis.partition import LEAST_SHARE_BYTES, MOST_HELD_BYTES, OFFERED_RECORDS, Part
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.store import StoreVersion
-from delaytopic_relay.core.calendar import ENTRY_BYTES
+from delaytopic_relay.core.entries import size
 from delaytopic_relay.errors import BacklogMoved, OversizedAnswer
 
 CLAIM = StoreVersion("me", 1, 0)
@@ -141,7 +141,7 @@ def test_reading_pauses_when_enough_was_refused_and_not_before() -> None:
     desk.put()
     before = desk.shard.full(desk.world.now_ms, paused=False)
 
-    desk.take_in(1, MOST_HELD_BYTES // ENTRY_BYTES)
+    desk.take_in(1, MOST_HELD_BYTES // size(schedule(0, 0)))
     desk.put()
 
     assert (before, desk.shard.full(desk.world.now_ms, paused=False)) == (False, True)
@@ -194,7 +194,7 @@ def test_a_single_segment_that_is_too_large_makes_the_backlog_count_as_lost() ->
 
 
 def test_a_part_of_a_wide_slice_ends_where_there_is_no_more_room_and_has_what_is_due_in_any_case() -> None:
-    part = Part(1_000, 3_000, 60_000, 10 * ENTRY_BYTES)
+    part = Part(1_000, 3_000, 60_000, 10 * size(schedule(0, 0)))
 
     for offset, due_ms in enumerate(range(0, 60_000, 500)):
         part.add([schedule(due_ms, offset)])

@@ -12,7 +12,7 @@ from delaytopic_relay.backlog.redis.manager import RedisManager
 from delaytopic_relay.backlog.redis.partition import MOST_COMPANIONS, PORTION_BYTES, Shard
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.store import Slice, StoreVersion
-from delaytopic_relay.core.calendar import ENTRY_BYTES
+from delaytopic_relay.core.entries import ENTRY_BYTES
 from delaytopic_relay.core.progress import fresh_progress
 
 NOW_MS = 1_000_000_000

@@ -1,4 +1,4 @@
-"""Packed schedules through the producer of a relay to a real broker: they arrive as Python's records do."""
+"""Batches of plain schedules through the producer of a relay to a real broker: they arrive as single records do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, cast
 import pytest
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.support.relay.extension import packed_of, switched_on
 from tests.support.relay.process import wait_for
 from tests.support.relay.route import read_topic
 
@@ -19,25 +18,23 @@ from delaytopic_api.records import Headers, Receipt, receipt_parts
 from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Schedule
-from delaytopic_relay.delivery.outbound import PackedBatch, one_by_one
+from delaytopic_relay.core.entries import SPEEDUPS
+from delaytopic_relay.delivery.outbound import Batch, one_by_one
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import Fenced, Unanswered
 from delaytopic_relay.kafka.settings import Settings, producer_settings
 from delaytopic_relay.kafka.target import KafkaTarget
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(not SPEEDUPS, reason="NOT TESTED: single records leave where the speedups are not there"),
+]
 
 SHARD, SENT_MS, SOURCE = 3, 1_795_269_686_271, "source"
 AT = ("deliver-at", b"5")
 LIMIT_BYTES = 1_000
 TOO_LARGE = "Broker: Message size too large"
 MakeTarget = Callable[..., KafkaTarget]
-
-
-@pytest.fixture(autouse=True)
-def _with_the_extension() -> Iterator[None]:
-    with switched_on():
-        yield
 
 
 @pytest.fixture
@@ -68,8 +65,8 @@ def topic_of(kafka: KafkaAddress, partitions: int = 1, **config: str) -> str:
     return topic
 
 
-def batch_of(topic: str, schedules: Sequence[Schedule], partition: int = ANY_PARTITION) -> PackedBatch:
-    return PackedBatch(topic, partition, packed_of(schedules), receipt_parts(SOURCE, SHARD, SENT_MS))
+def batch_of(topic: str, schedules: Sequence[Schedule], partition: int = ANY_PARTITION) -> Batch:
+    return Batch(topic, partition, [*schedules], receipt_parts(SOURCE, SHARD, SENT_MS))
 
 
 def numbered(count: int, *, first: int = 0, value: bytes = b"value", large: int | None = None) -> list[Schedule]:
@@ -138,19 +135,19 @@ def arrived(kafka: KafkaAddress, topic: str, *, placed: bool) -> list[tuple[Any,
 def test_what_arrives_is_what_arrives_of_pythons_records(
     kafka: KafkaAddress, make_target: MakeTarget, partition: int, transactional: bool
 ) -> None:
-    packed, one_each = topic_of(kafka, 4), topic_of(kafka, 4)
+    together, one_each = topic_of(kafka, 4), topic_of(kafka, 4)
     target = make_target(unique("owner") if transactional else None)
 
     target.begin()
-    target.send([batch_of(packed, every_kind(), partition)])
+    target.send([batch_of(together, every_kind(), partition)])
     target.send([*one_by_one([batch_of(one_each, every_kind(), partition)])])
     assert target.flush() == []
     if transactional:
         target.commit({}, cast(Any, None))
 
-    of_packed = arrived(kafka, packed, placed=partition >= 0)
-    assert of_packed == arrived(kafka, one_each, placed=partition >= 0)
-    assert [(key, value) for _, key, value, _ in of_packed] == [(each.key, each.value) for each in every_kind()]
+    of_batches = arrived(kafka, together, placed=partition >= 0)
+    assert of_batches == arrived(kafka, one_each, placed=partition >= 0)
+    assert [(key, value) for _, key, value, _ in of_batches] == [(each.key, each.value) for each in every_kind()]
 
 
 def test_batches_and_records_between_them_arrive_in_their_order(kafka: KafkaAddress, make_target: MakeTarget) -> None:
@@ -317,7 +314,7 @@ def test_a_producer_that_is_fenced_says_so_and_the_one_that_takes_its_place_send
     assert offsets(kafka, topic, 3) == [0, 1, 2]
 
 
-def send_and_flush(target: KafkaTarget, batch: PackedBatch) -> None:
+def send_and_flush(target: KafkaTarget, batch: Batch) -> None:
     """Whichever of the two serves the client's callbacks notices first."""
     target.send([batch])
     target.flush()
@@ -339,7 +336,7 @@ def test_of_two_targets_each_sends_through_its_own_producer(kafka: KafkaAddress,
 
 @pytest.mark.parametrize("closes", [True, False])
 @pytest.mark.parametrize("flushes", [True, False])
-def test_a_target_may_end_with_packed_records_on_the_way(kafka: KafkaAddress, closes: bool, flushes: bool) -> None:
+def test_a_target_may_end_with_records_on_the_way(kafka: KafkaAddress, closes: bool, flushes: bool) -> None:
     topic = topic_of(kafka)
     target = KafkaTarget(partial(settings_of, kafka, {}), SOURCE, None)
 

@@ -1,4 +1,4 @@
-"""`python relay/packed/build.py [INTO]`: compile the relay's optional extension, by default in place.
+"""`python relay/speedups/build.py [INTO]`: compile the relay's speedups, an extension in C, by default in place.
 
 Of the standard library only: wheels are built, and extensions compiled, where nothing else is installed.
 """
@@ -17,11 +17,16 @@ from typing import Final
 
 HERE: Final = Path(__file__).resolve().parent
 IN_PLACE: Final = HERE.parent / "delaytopic_relay"
-NAME: Final = f"_packed{sysconfig.get_config_var('EXT_SUFFIX')}"
+NAME: Final = f"_speedups{sysconfig.get_config_var('EXT_SUFFIX')}"
 """The compiled file, by the suffix of this version of Python on this kind of machine."""
 # Without the assertions of Python's headers, as Python's own extensions are compiled. With them the file would contain
 # paths of this machine, and the same sources would give another file elsewhere.
-OPTIONS: Final = ("-std=c11", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden")
+OPTIONS: Final = ("-std=c11", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra")
+HARDENED: Final = (
+    *("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2", "-fstack-protector-strong"),
+    *("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack"),
+)
+"""Ends the process where a buffer or the stack is written beyond, and leaves no table of addresses to write to."""
 LIBRARIES: Final = ("-lpthread", "-ldl")
 """Parts of the C library itself since glibc 2.34, and empty there."""
 PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -42,7 +47,7 @@ def compile_extension(into: Path) -> Path:
     into.mkdir(parents=True, exist_ok=True)
     # Renamed when it is whole, as other processes may compile or import it meanwhile. No module has the name of the
     # unfinished file; git and wheels leave it out by its suffix.
-    number, name = tempfile.mkstemp(dir=into, prefix="_packed.", suffix=".so")
+    number, name = tempfile.mkstemp(dir=into, prefix="_speedups.", suffix=".so")
     os.close(number)
     unfinished = Path(name)
     try:
@@ -60,8 +65,10 @@ def _is_current(compiled: Path) -> bool:
 
 
 def _compile(output: Path) -> None:
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise ExtensionError(f"Python {PYTHON} is free-threaded, which the speedups do not support: relays run without")
     sources = [str(source) for source in sorted(HERE.glob("*.c"))]
-    command = [*_compiler(), *OPTIONS, f"-I{_headers()}", *sources, "-o", str(output), *LIBRARIES]
+    command = [*_compiler(), *OPTIONS, *HARDENED, f"-I{_headers()}", *sources, "-o", str(output), *LIBRARIES]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         raise ExtensionError(f"{shlex.join(command)} failed with exit code {done.returncode}:\n{done.stdout}".rstrip())
@@ -91,7 +98,7 @@ def main(arguments: list[str]) -> int:
     try:
         print(compile_extension(Path(arguments[0]) if arguments else IN_PLACE))
     except ExtensionError as error:
-        print(f"packed: {error}", file=sys.stderr)
+        print(f"speedups: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""Packed schedules leave in batches: where they may, in their order, and each as the record it is in Python."""
+"""Plain schedules leave in batches: where they may, in their order, and each as the record that it is alone."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.relay.extension import packed_of, switched_on
 
 from delaytopic_api.records import DeadLetterReason, Headers, ReceiptForm, receipt_parts
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Schedule
+from delaytopic_relay.core.entries import size
 from delaytopic_relay.delivery.outbound import (
     Addressing,
+    Batch,
     Departing,
     FurtherTargets,
-    PackedBatch,
     Refused,
     one_by_one,
 )
@@ -25,13 +25,7 @@ SHARD, SENT_MS = 3, 1_795_269_686_271
 DUE_MS = 1_795_269_686_270
 AT = ("deliver-at", b"1795269686270")
 LIMITS = {"target": 1_000, "other": 500, "dead": 1_000}
-CERTAIN_BYTES = 200
-
-
-@pytest.fixture(autouse=True)
-def _with_the_extension() -> Iterator[None]:
-    with switched_on():
-        yield
+CERTAIN_BYTES = 900
 
 
 def addressing(partitioning: Partitioning = Partitioning.BY_KEY, *, packs: bool = True) -> Addressing:
@@ -42,20 +36,19 @@ def addressing(partitioning: Partitioning = Partitioning.BY_KEY, *, packs: bool 
     return made
 
 
-def plain(offset: int, headers: Headers | None = None, control: int = NO_CONTROL_HEADER, **more: object) -> Schedule:
+def alone(offset: int, headers: Headers | None = None, control: int = NO_CONTROL_HEADER, **more: object) -> Schedule:
     return Schedule(DUE_MS, offset, b"key", b"value", headers, control, **more)  # type: ignore[arg-type]
 
 
-def packed(offset: int, value: bytes | None = b"value") -> Schedule:
-    [schedule] = packed_of([Schedule(DUE_MS, offset, b"key", value, [AT], 0)])
-    return schedule
+def plain(offset: int, value: bytes | None = b"value") -> Schedule:
+    return Schedule(DUE_MS, offset, b"key", value, [AT], 0)
 
 
 def shapes(departing: Sequence[Departing]) -> list[int | list[int]]:
     """The source offsets of records, in lists where they are in batches."""
     return [
         [schedule.offset for schedule in each.schedules]
-        if isinstance(each, PackedBatch)
+        if isinstance(each, Batch)
         else int((each.headers[-1][1] or b"").split(b":")[2])
         for each in departing
     ]
@@ -71,24 +64,25 @@ def departing(addressing: Addressing, *schedules: Schedule) -> list[int | list[i
 # -- batches
 
 
-def test_packed_schedules_leave_in_one_batch() -> None:
-    schedules = [packed(offset) for offset in range(3)]
+def test_plain_schedules_leave_in_one_batch() -> None:
+    schedules = [plain(offset) for offset in range(3)]
 
     leaving, rejects = addressing().departing(SHARD, schedules, SENT_MS)
 
     parts = (b":3:", b":1795269686271:shop.delayed")
-    assert leaving == [PackedBatch("target", ANY_PARTITION, schedules, parts)]
+    assert leaving == [Batch("target", ANY_PARTITION, schedules, parts)]
     assert rejects == []
 
 
 def test_a_batch_goes_to_the_partition_of_the_source_where_that_is_asked_for() -> None:
-    [batch], _ = addressing(Partitioning.SAME_PARTITION).departing(SHARD, [packed(1)], SENT_MS)
+    [batch], _ = addressing(Partitioning.SAME_PARTITION).departing(SHARD, [plain(1)], SENT_MS)
 
     assert batch.partition == SHARD
 
 
-def test_other_schedules_keep_their_places_between_packed_ones() -> None:
-    schedules = [plain(1), packed(2), packed(3), plain(4), plain(5, target="other"), packed(6)]
+def test_other_schedules_keep_their_places_between_plain_ones() -> None:
+    others = [alone(4, expires_ms=SENT_MS), alone(5, target="other")]
+    schedules = [alone(1, [AT, AT], SEVERAL_CONTROL_HEADERS), plain(2), plain(3), *others, plain(6)]
 
     assert departing(addressing(), *schedules) == [1, [2, 3], 4, 5, [6]]
 
@@ -97,8 +91,8 @@ def test_nothing_leaves_as_nothing() -> None:
     assert addressing().departing(SHARD, [], SENT_MS) == ([], [])
 
 
-def test_what_is_withheld_between_packed_schedules_leaves_the_others_where_they_are() -> None:
-    schedules = [packed(1), plain(2, target="nowhere"), packed(3), plain(4, expires_ms=5), plain(5)]
+def test_what_is_withheld_between_plain_schedules_leaves_the_others_where_they_are() -> None:
+    schedules = [plain(1), alone(2, target="nowhere"), plain(3), alone(4, expires_ms=5), alone(5, expires_ms=SENT_MS)]
 
     leaving, rejects = addressing().departing(SHARD, schedules, SENT_MS)
 
@@ -113,11 +107,11 @@ def test_what_is_withheld_between_packed_schedules_leaves_the_others_where_they_
 
 
 def test_a_target_that_takes_no_batches_is_given_none() -> None:
-    assert departing(addressing(packs=False), packed(1), packed(2)) == [1, 2]
+    assert departing(addressing(packs=False), plain(1), plain(2)) == [1, 2]
 
 
 def test_in_turn_each_record_goes_alone_to_a_partition_of_its_own() -> None:
-    leaving, _ = addressing(Partitioning.ROUND_ROBIN).departing(SHARD, [packed(n) for n in range(4)], SENT_MS)
+    leaving, _ = addressing(Partitioning.ROUND_ROBIN).departing(SHARD, [plain(n) for n in range(4)], SENT_MS)
 
     assert shapes(leaving) == [0, 1, 2, 3]
     assert sorted(each.partition for each in leaving) == [0, 1, 2, 3]
@@ -127,7 +121,7 @@ def test_after_a_refusal_each_record_goes_alone_and_the_refused_one_is_withheld(
     refusing = addressing()
     refusing.refused[SHARD, 2] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "invalid record")
 
-    leaving, rejects = refusing.departing(SHARD, [packed(1), packed(2), packed(3)], SENT_MS)
+    leaving, rejects = refusing.departing(SHARD, [plain(1), plain(2), plain(3)], SENT_MS)
 
     assert shapes(leaving) == [1, 3]
     assert [(reject.offset, reject.detail) for reject in rejects] == [(2, "invalid record")]
@@ -136,27 +130,23 @@ def test_after_a_refusal_each_record_goes_alone_and_the_refused_one_is_withheld(
 def test_batches_leave_again_once_what_was_refused_is_settled() -> None:
     refusing = addressing()
     refusing.refused[SHARD, 2] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "invalid record")
-    refusing.departing(SHARD, [packed(2)], SENT_MS)
+    refusing.departing(SHARD, [plain(2)], SENT_MS)
 
     refusing.refusals_settled(committed=True)
 
-    assert departing(refusing, packed(1), packed(3)) == [[1, 3]]
+    assert departing(refusing, plain(1), plain(3)) == [[1, 3]]
 
 
-def test_an_entry_of_the_certain_size_leaves_in_a_batch_and_one_byte_more_goes_alone() -> None:
-    most = CERTAIN_BYTES - len_of(packed(2, b""))
+def test_a_schedule_of_the_certain_size_leaves_in_a_batch_and_one_byte_more_goes_alone() -> None:
+    most = 300 + CERTAIN_BYTES - size(plain(2, b"x" * 300))
 
-    schedules = [packed(1), packed(2, b"x" * most), packed(3, b"x" * (most + 1)), packed(4)]
+    schedules = [plain(1), plain(2, b"x" * most), plain(3, b"x" * (most + 1)), plain(4)]
 
     assert departing(addressing(), *schedules) == [[1, 2], 3, [4]]
 
 
-def len_of(schedule: Schedule) -> int:
-    return int(schedule.length)  # type: ignore[attr-defined]
-
-
-def test_a_packed_record_that_is_too_large_for_its_topic_is_withheld() -> None:
-    leaving, rejects = addressing().departing(SHARD, [packed(1), packed(2, b"x" * 2_000), packed(3)], SENT_MS)
+def test_a_plain_record_that_is_too_large_for_its_topic_is_withheld() -> None:
+    leaving, rejects = addressing().departing(SHARD, [plain(1), plain(2, b"x" * 2_000), plain(3)], SENT_MS)
 
     assert shapes(leaving) == [[1], [3]]
     assert [(reject.offset, reject.reason) for reject in rejects] == [(2, DeadLetterReason.TOO_LARGE)]
@@ -169,7 +159,7 @@ CONTENT = st.none() | st.binary(max_size=12)
 
 
 @st.composite
-def schedules_to_pack(draw: st.DrawFn) -> Schedule:
+def plain_schedules(draw: st.DrawFn) -> Schedule:
     headers = draw(st.none() | st.lists(st.tuples(NAMES, CONTENT), max_size=6))
     control = draw(st.integers(-1, len(headers or ()) - 1))
     numbers = st.integers(0, 2**63 - 1)
@@ -178,14 +168,14 @@ def schedules_to_pack(draw: st.DrawFn) -> Schedule:
     return Schedule(*parts, timestamp_ms=timestamp_ms)
 
 
-@given(st.lists(schedules_to_pack(), max_size=5), st.sampled_from([Partitioning.BY_KEY, Partitioning.SAME_PARTITION]))
+@given(st.lists(plain_schedules(), max_size=5), st.sampled_from([Partitioning.BY_KEY, Partitioning.SAME_PARTITION]))
 def test_the_records_of_a_batch_are_those_of_the_equal_schedules(
     schedules: list[Schedule], partitioning: Partitioning
 ) -> None:
     large = addressing(partitioning)
-    large.certain_bytes = 1_000
+    large.certain_bytes = 10_000
 
-    leaving, _ = large.departing(SHARD, packed_of(schedules), SENT_MS)
+    leaving, _ = large.departing(SHARD, schedules, SENT_MS)
 
     assert len(leaving) == min(len(schedules), 1)
     assert [*one_by_one(leaving)] == addressing(partitioning).records(SHARD, schedules, SENT_MS)[0]
@@ -203,20 +193,20 @@ def all_placements() -> Iterator[tuple[Headers | None, int]]:
 
 @pytest.mark.parametrize(("headers", "control"), [*all_placements()])
 def test_the_control_header_is_taken_out_of_a_batch_wherever_it_stands(headers: Headers | None, control: int) -> None:
-    schedule = plain(1, headers, control)
+    schedule = alone(1, headers, control)
 
-    leaving, _ = addressing().departing(SHARD, packed_of([schedule]), SENT_MS)
+    leaving, _ = addressing().departing(SHARD, [schedule], SENT_MS)
 
-    assert [type(each) for each in leaving] == [PackedBatch]
+    assert [type(each) for each in leaving] == [Batch]
     assert [*one_by_one(leaving)] == addressing().records(SHARD, [schedule], SENT_MS)[0]
 
 
 def test_a_schedule_with_several_control_headers_goes_alone() -> None:
-    assert departing(addressing(), packed(1), plain(2, [AT, AT], SEVERAL_CONTROL_HEADERS)) == [[1], 2]
+    assert departing(addressing(), plain(1), alone(2, [AT, AT], SEVERAL_CONTROL_HEADERS)) == [[1], 2]
 
 
 def test_records_are_the_same_each_time_that_a_batch_is_asked_for_them() -> None:
-    leaving, _ = addressing().departing(SHARD, [packed(1)], SENT_MS)
+    leaving, _ = addressing().departing(SHARD, [plain(1)], SENT_MS)
 
     assert [*one_by_one(leaving)] == [*one_by_one(leaving)]
 

@@ -1,4 +1,4 @@
-"""Histories full of faults for relays with the extension, some of them with a fixed delay."""
+"""Histories full of faults for relays without their speedups, some of them with a fixed delay."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ import sys
 
 import pytest
 from tests.support.paths import ROOT
-from tests.support.relay.compiling import IN_ENVIRONMENT, compile_or_skip
-
-compile_or_skip()
+from tests.support.relay.compiling import IN_PYTHON
 
 RUNS = 50
 FIRST_SEED = 20_000
-"""Beyond those of the tests without it."""
+"""Beyond those of the tests with them."""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("family", ["RedisZset", "KafkaBuckets", "Members", "MembersBuckets"])
-def test_no_history_of_relays_with_the_extension_breaks_a_promise(family: str) -> None:
+def test_no_history_of_relays_in_python_breaks_a_promise(family: str) -> None:
     arguments = ["--runs", f"{RUNS}", "--seed", f"{FIRST_SEED}", "--backend", family]
-    environment = {**os.environ, **IN_ENVIRONMENT}
+    environment = {**os.environ, **IN_PYTHON}
 
-    # In a process of its own, as modules ask for the extension when they are imported.
+    # In a process of its own, as modules look for the speedups when they are imported.
     done = subprocess.run(
         [sys.executable, "-m", "tests.simulation", *arguments],
         cwd=ROOT,

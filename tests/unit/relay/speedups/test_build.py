@@ -1,16 +1,18 @@
-"""The relay's optional extension is compiled by whatever C compiler is here, whole or not at all."""
+"""The relay's speedups are compiled by whatever C compiler is here, whole or not at all."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 from tests.support.relay.compiling import CANNOT_COMPILE, WHY
 
-from packed.build import HERE, NAME, ExtensionError, compile_extension
+from speedups.build import HERE, NAME, ExtensionError, compile_extension
 
 needs_compiler = pytest.mark.skipif(CANNOT_COMPILE, reason=WHY)
 COMMAND = [sys.executable, str(HERE / "build.py")]
@@ -23,7 +25,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_compiler
 def test_the_compiled_file_is_a_module_for_everybody_and_nothing_else_is_left(compiled: Path) -> None:
-    listing = "import _packed; print(_packed.__file__, *sorted(name for name in dir(_packed) if name[0] != '_'))"
+    listing = "import _speedups; print(_speedups.__file__, *sorted(name for name in dir(_speedups) if name[0] != '_'))"
 
     # In a process of its own, as this one may have the module already, from another file.
     environment = {**os.environ, "PYTHONPATH": str(compiled.parent)}
@@ -31,7 +33,22 @@ def test_the_compiled_file_is_a_module_for_everybody_and_nothing_else_is_left(co
 
     file, *names = run.stdout.split()
     assert file == str(compiled)
-    assert names == ["Packed", "Sender", "by_span", "ordered", "pack", "read", "summary", "unpack"]
+    assert names == [
+        *[
+            "Schedule",
+            "Sender",
+            "all_plain",
+            "by_span",
+            "due_at",
+            "grouped",
+            "ordered",
+            "pack",
+            "read",
+            "size",
+            "sizes",
+        ],
+        *["summary", "unnamed", "unpack"],
+    ]
     assert os.listdir(compiled.parent) == [NAME]
     assert compiled.stat().st_mode & 0o777 == 0o755
 
@@ -62,7 +79,7 @@ def test_a_file_that_is_older_than_a_source_is_made_anew_with_the_same_bytes(com
 @needs_compiler
 def test_the_sources_compile_without_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Here, not wherever it is installed: a compiler that is newer than these sources may warn of more.
-    monkeypatch.setenv("CC", "cc -Wall -Wextra -Werror -Wno-missing-field-initializers")
+    monkeypatch.setenv("CC", "cc -Wall -Wextra -Werror")
 
     assert compile_extension(tmp_path).is_file()
 
@@ -77,6 +94,25 @@ def test_a_compiler_that_refuses_is_quoted_and_leaves_nothing(tmp_path: Path, mo
     assert os.listdir(tmp_path) == []
 
 
+def test_a_free_threaded_python_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sysconfig.get_config_vars(), "Py_GIL_DISABLED", 1)
+
+    with pytest.raises(ExtensionError, match=r"Python 3\.\d+ is free-threaded, which the speedups do not support"):
+        compile_extension(tmp_path)
+
+    assert os.listdir(tmp_path) == []
+
+
+@needs_compiler
+def test_what_is_compiled_is_hardened(compiled: Path) -> None:
+    if shutil.which("readelf") is None:
+        pytest.skip("NOT TESTED: there is no readelf here")
+    dump = subprocess.run(["readelf", "-Wdls", compiled], capture_output=True, text=True, check=True).stdout
+
+    assert [name for name in ("GNU_RELRO", "BIND_NOW", "__stack_chk_fail") if name not in dump] == []
+    assert [line.split()[-2] for line in dump.splitlines() if line.split()[:1] == ["GNU_STACK"]] == ["RW"]
+
+
 def test_a_compiler_that_is_not_there_is_named(tmp_path: Path) -> None:
     environment = {**os.environ, "CC": "/nonexistent"}
 
@@ -85,6 +121,6 @@ def test_a_compiler_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout, run.stderr) == (
         1,
         "",
-        "packed: there is no /nonexistent, which CC names: name a C compiler that is installed\n",
+        "speedups: there is no /nonexistent, which CC names: name a C compiler that is installed\n",
     )
     assert os.listdir(tmp_path) == []

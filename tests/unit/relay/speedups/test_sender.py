@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, Producer
-from tests.support.relay.extension import extension, packed_of
+from tests.support.relay.speedups import in_c, in_python, of
 
+from delaytopic_relay._speedups import Sender
 from delaytopic_relay.core.commands import Schedule
 
-PLUGIN = {"plugin.library.paths": extension.__file__, "log_level": 0}
-SCHEDULES = packed_of([Schedule(5, offset, b"key", b"value", [("a", b"1")]) for offset in range(200)])
+PLUGIN = {"plugin.library.paths": in_c.__file__, "log_level": 0}
+SCHEDULES = of(in_c, [Schedule(5, offset, b"key", b"value", [("a", b"1")]) for offset in range(200)])
 RECEIPT = ("delay-receipt", b":3:", b":6:source")
 
 
@@ -22,7 +23,7 @@ def _no_sender_is_left_over() -> None:
     # Given that what other tests made in this thread is taken
     while True:
         try:
-            extension.Sender()
+            in_c.Sender()
         except RuntimeError:
             return
 
@@ -38,7 +39,7 @@ def hopeless(**settings: Any) -> Producer:
     return Producer({**PLUGIN, "bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 1, **settings})
 
 
-def produce(sender: extension.Sender, schedules: list[Schedule] = SCHEDULES, place: int = 0) -> int:
+def produce(sender: Sender, schedules: list[Schedule] = SCHEDULES, place: int = 0) -> int:
     return sender.produce("topic", 0, schedules, place, *RECEIPT)
 
 
@@ -47,22 +48,22 @@ def produce(sender: extension.Sender, schedules: list[Schedule] = SCHEDULES, pla
 
 def test_without_a_producer_there_is_no_sender() -> None:
     with pytest.raises(RuntimeError, match="this thread has made no producer with this plugin, or its Sender is made"):
-        extension.Sender()
+        in_c.Sender()
 
 
 def test_a_producer_has_one_sender() -> None:
     made = producer()
-    sender = extension.Sender()
+    sender = in_c.Sender()
 
     with pytest.raises(RuntimeError):
-        extension.Sender()
+        in_c.Sender()
 
     assert produce(sender) == len(made) == len(SCHEDULES)
 
 
 def test_a_sender_is_of_the_producer_that_was_made_last() -> None:
     producers = [producer() for _ in range(3)]
-    sender = extension.Sender()
+    sender = in_c.Sender()
 
     produce(sender)
 
@@ -73,7 +74,7 @@ def test_a_producer_without_the_plugin_has_no_sender() -> None:
     made = Producer({"test.mock.num.brokers": 1, "log_level": 0})
 
     with pytest.raises(RuntimeError):
-        extension.Sender()
+        in_c.Sender()
     assert len(made) == 0
 
 
@@ -82,7 +83,7 @@ def test_a_producer_without_the_plugin_has_no_sender() -> None:
 
 def test_a_sender_whose_producer_is_gone_sends_nothing_and_has_no_failures() -> None:
     made = producer()
-    sender = extension.Sender()
+    sender = in_c.Sender()
     del made
     gc.collect()
 
@@ -97,12 +98,12 @@ def test_a_sender_that_is_made_after_its_producer_is_gone_sends_nothing() -> Non
     gc.collect()
 
     with pytest.raises(ValueError, match="the producer is gone"):
-        produce(extension.Sender())
+        produce(in_c.Sender())
 
 
 def test_a_producer_whose_sender_is_gone_goes_on() -> None:
     made = producer()
-    sender = extension.Sender()
+    sender = in_c.Sender()
     produce(sender)
     del sender
     gc.collect()
@@ -115,7 +116,7 @@ def test_a_producer_whose_sender_is_gone_goes_on() -> None:
 @pytest.mark.parametrize("waits_for_reports", [True, False])
 def test_both_may_end_with_records_on_the_way(waits_for_reports: bool) -> None:
     made = hopeless()
-    sender = extension.Sender()
+    sender = in_c.Sender()
     produce(sender)
 
     if waits_for_reports:
@@ -131,7 +132,7 @@ def test_both_may_end_with_records_on_the_way(waits_for_reports: bool) -> None:
 
 def test_a_queue_that_is_full_takes_so_many_and_the_rest_from_there_once_it_has_room() -> None:
     made = producer(queue_buffering_max_messages=50)
-    sender = extension.Sender()
+    sender = in_c.Sender()
 
     places = [produce(sender), produce(sender, place=50)]
     made.purge()
@@ -145,25 +146,26 @@ def test_a_queue_that_is_full_takes_so_many_and_the_rest_from_there_once_it_has_
 def test_from_the_end_on_nothing_is_sent(place: int) -> None:
     made = producer()
 
-    assert produce(extension.Sender(), place=place) == place
+    assert produce(in_c.Sender(), place=place) == place
     assert len(made) == 0
 
 
 def test_a_record_that_is_too_large_for_the_client_is_where_it_stops_and_no_failure() -> None:
     made = producer(message_max_bytes=1_000)
-    sender = extension.Sender()
-    schedules = packed_of([Schedule(5, n, None, b"x" * size, None) for n, size in enumerate([1, 2, 5_000, 3])])
+    sender = in_c.Sender()
+    schedules = of(in_c, [Schedule(5, n, None, b"x" * size, None) for n, size in enumerate([1, 2, 5_000, 3])])
 
     place = produce(sender, schedules)
 
     assert (place, len(made), sender.failures()) == (2, 2, [])
 
 
-WRONG: list[Callable[[extension.Sender], object]] = [
+WRONG: list[Callable[[Sender], object]] = [
     lambda sender: produce(sender, place=-1),
-    lambda sender: produce(sender, [*SCHEDULES, Schedule(5, 6, None, None, None)]),
+    lambda sender: produce(sender, [*SCHEDULES, in_python.Schedule(5, 6, None, None, None)]),
     lambda sender: sender.produce("topic", 0, SCHEDULES, 0, "delay-receipt", b"", b"x" * 1_000),
-    lambda sender: sender.produce("topic", 0, tuple(SCHEDULES), 0, *RECEIPT),
+    lambda sender: produce(sender, of(in_c, [Schedule(5, 6, None, None, None, target="other")])),
+    lambda sender: sender.produce("topic", 0, SCHEDULES, 0, "r" * 32, b"", b""),
     lambda sender: sender.produce("to\0pic", 0, SCHEDULES, 0, *RECEIPT),
     lambda sender: sender.produce("topic", 2**40, SCHEDULES, 0, *RECEIPT),
 ]
@@ -171,10 +173,10 @@ WRONG: list[Callable[[extension.Sender], object]] = [
 
 @pytest.mark.parametrize("call", WRONG)
 def test_arguments_that_make_no_sense_are_refused_and_nothing_is_sent(
-    call: Callable[[extension.Sender], object],
+    call: Callable[[Sender], object],
 ) -> None:
     made = producer()
-    sender = extension.Sender()
+    sender = in_c.Sender()
 
     with pytest.raises((ValueError, TypeError, OverflowError)):
         call(sender)
@@ -186,7 +188,7 @@ def test_arguments_that_make_no_sense_are_refused_and_nothing_is_sent(
 
 def test_records_that_time_out_are_failures_and_alike_ones_are_told_once() -> None:
     made = hopeless()
-    sender = extension.Sender()
+    sender = in_c.Sender()
     produce(sender)
 
     left = made.flush(10)
@@ -198,7 +200,7 @@ def test_records_that_time_out_are_failures_and_alike_ones_are_told_once() -> No
 
 def test_of_failures_that_differ_64_are_kept() -> None:
     made = hopeless()
-    sender = extension.Sender()
+    sender = in_c.Sender()
     for partition in range(100):
         sender.produce("topic", partition, SCHEDULES[:2], 0, *RECEIPT)
 
@@ -209,7 +211,7 @@ def test_of_failures_that_differ_64_are_kept() -> None:
 
 def test_records_that_are_purged_name_where_they_were_to_go_and_the_source_partition_of_their_receipts() -> None:
     made = producer()
-    sender = extension.Sender()
+    sender = in_c.Sender()
     for partition, shard in ((0, 3), (1, 3), (0, 17)):
         sender.produce("topic", partition, SCHEDULES, 0, "delay-receipt", b":%d:" % shard, b":6:source")
 
@@ -223,7 +225,7 @@ def test_records_that_are_purged_name_where_they_were_to_go_and_the_source_parti
 
 def test_a_failure_without_a_source_partition_in_its_receipt_says_so() -> None:
     made = hopeless()
-    sender = extension.Sender()
+    sender = in_c.Sender()
     sender.produce("topic", 0, SCHEDULES, 0, "delay-receipt", b":x:", b":6:source")
 
     made.flush(10)
@@ -234,7 +236,7 @@ def test_a_failure_without_a_source_partition_in_its_receipt_says_so() -> None:
 def test_records_that_others_send_through_the_producer_are_no_failures_of_the_sender() -> None:
     reported: list[KafkaError | None] = []
     made = hopeless(on_delivery=lambda error, _: reported.append(error))
-    sender = extension.Sender()
+    sender = in_c.Sender()
 
     made.produce("topic", b"value")
     made.flush(10)
@@ -245,7 +247,7 @@ def test_records_that_others_send_through_the_producer_are_no_failures_of_the_se
 
 def test_the_longest_name_of_a_topic_is_told_whole() -> None:
     made = hopeless()
-    sender = extension.Sender()
+    sender = in_c.Sender()
 
     sender.produce("t" * 249, 0, SCHEDULES[:1], 0, *RECEIPT)
     made.flush(10)

@@ -1,4 +1,4 @@
-"""Tests of records whose control headers come last: what is remembered of that in memory changes nothing."""
+"""Tests of records that were in a backlog: they are written as those that were not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.dialects.cesium import CesiumDialect, CesiumRules
 from delaytopic_relay.dialects.redelivery import RedeliveryDialect
 from delaytopic_relay.dialects.timebridge import TimebridgeDialect
-from delaytopic_relay.dialects.writing import Departure, Trailing, WritingDialect
+from delaytopic_relay.dialects.writing import Departure, WritingDialect
 
 DEPARTURE = Departure("shop.reminders.delayed", 3, TIMESTAMP_MS + 5_001)
 DUE = b"%d" % (TIMESTAMP_MS + 5_000)
@@ -50,21 +50,3 @@ def test_a_record_is_written_alike_from_memory_and_from_a_backlog(
         assert dialect.write(schedule, DEPARTURE) == dialect.write(stored, DEPARTURE)
 
     holds()
-
-
-@pytest.mark.parametrize(
-    ("dialect", "headers"),
-    [
-        pytest.param(CesiumDialect(POLICY, CesiumRules()), CESIUM[:1], id="Cesium"),
-        pytest.param(TimebridgeDialect(POLICY), TIMEBRIDGE, id="Timebridge"),
-        pytest.param(RedeliveryDialect(POLICY), [], id="Redelivery"),
-    ],
-)
-def test_what_comes_last_is_remembered_and_not_stored(dialect: WritingDialect, headers: list[Header]) -> None:
-    schedule = as_read(dialect, ("own", b"1"), *headers)
-    assert schedule is not None
-
-    (stored,) = decode_segment(encode_segment([schedule]))
-
-    assert isinstance(schedule.control, Trailing)
-    assert (type(stored.control), stored.control) == (int, dialect.read_by)

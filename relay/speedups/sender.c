@@ -1,4 +1,4 @@
-/* Produces packed records through a producer of the Kafka client, without a Python object for any part of them.
+/* Produces schedules through a producer of the Kafka client, without a Python object for any part of them.
  *
  * librdkafka loads this same file as a plugin when a producer is made (`plugin.library.paths`), calls `conf_init`, and
  * then `on_new` with the producer that it made: so nothing of the client's objects is looked into. What cannot be
@@ -45,7 +45,8 @@ typedef struct {
 } Failure;
 
 typedef struct {
-    rd_kafka_t *producer; /* NULL once it is destroyed */
+    rd_kafka_t *producer; /* NULL once it is destroyed; `in_use` is held by whoever produces, or destroys it */
+    pthread_mutex_t in_use;
     int holders;          /* the producer, each of its threads, and `latest` or the `Sender` */
     int failures;
     Failure failed[FAILURES_KEPT];
@@ -63,12 +64,17 @@ static void hold(Link *link) {
 }
 
 static void let_go(Link *link, int destroyed) {
+    if (destroyed) {
+        pthread_mutex_lock(&link->in_use);
+        link->producer = NULL;
+        pthread_mutex_unlock(&link->in_use);
+    }
     pthread_mutex_lock(&link->lock);
-    if (destroyed) link->producer = NULL;
     int holders = --link->holders;
     pthread_mutex_unlock(&link->lock);
     if (holders == 0) {
         pthread_mutex_destroy(&link->lock);
+        pthread_mutex_destroy(&link->in_use);
         free(link);
     }
 }
@@ -99,9 +105,10 @@ static rd_kafka_resp_err_t on_acknowledgement(rd_kafka_t *producer, rd_kafka_mes
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) return RD_KAFKA_RESP_ERR_NO_ERROR;
     /* A record with a report of its own is Python's; who is producing just now is told by the call. */
     if (message->_private != NULL || producing) return RD_KAFKA_RESP_ERR_NO_ERROR;
-    Failure failure = {message->err, message->partition, sender_of(message, link->receipt), {0}};
+    Failure failure = {message->err, message->partition, -1, {0}};
     strncpy(failure.topic, rd_kafka_topic_name(message->rkt), TOPIC_BYTES - 1);
     pthread_mutex_lock(&link->lock);
+    failure.sender = sender_of(message, link->receipt);
     int place = 0;
     while (place < link->failures && !same(&link->failed[place], &failure)) place++;
     /* Each is told once. Those beyond what is kept change little: one alone has the tick given up. */
@@ -134,6 +141,7 @@ static rd_kafka_resp_err_t on_new(rd_kafka_t *producer, const rd_kafka_conf_t *c
     Link *link = calloc(1, sizeof *link);
     if (link == NULL) return RD_KAFKA_RESP_ERR__FAIL;
     pthread_mutex_init(&link->lock, NULL);
+    pthread_mutex_init(&link->in_use, NULL);
     link->producer = producer;
     link->holders = 2;
     rd_kafka_interceptor_add_on_acknowledgement(producer, "delaytopic", on_acknowledgement, link);
@@ -175,7 +183,9 @@ static PyObject *sender_new(PyTypeObject *type, PyObject *Py_UNUSED(arguments), 
 
 static void sender_dealloc(PyObject *self) {
     if (((Sender *)self)->link != NULL) let_go(((Sender *)self)->link, 0);
-    Py_TYPE(self)->tp_free(self);
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
 }
 
 static size_t write_number(char *p, int64_t n) {
@@ -194,80 +204,114 @@ typedef struct {
     Py_ssize_t name_size, between_size, after_size;
 } Receipt;
 
-static size_t write_receipt(char *p, const Receipt *receipt, const Packed *packed) {
-    size_t length = write_number(p, packed->due_ms);
+static size_t write_receipt(char *p, const Receipt *receipt, const Schedule *schedule) {
+    size_t length = write_number(p, schedule->due_ms);
     memcpy(p + length, receipt->between, (size_t)receipt->between_size);
     length += (size_t)receipt->between_size;
-    length += write_number(p + length, packed->offset);
-    if (packed->timestamp_ms != NO_TIMESTAMP) {
+    length += write_number(p + length, schedule->offset);
+    if (schedule->flags & HAS_TIMESTAMP) {
         p[length++] = '@';
-        length += write_number(p + length, packed->timestamp_ms);
+        length += write_number(p + length, tail_of(schedule).timestamp_ms);
     }
     memcpy(p + length, receipt->after, (size_t)receipt->after_size);
     return length + (size_t)receipt->after_size;
 }
 
 /* The record's headers but for the control header, and the receipt. */
-static rd_kafka_headers_t *headers_of(Entry *e, const Receipt *receipt, const Packed *packed) {
+static rd_kafka_headers_t *headers_of(Record *record, const Receipt *receipt, const Schedule *schedule) {
     char text[LARGEST_RECEIPT];
-    rd_kafka_headers_t *headers = rd_kafka_headers_new((size_t)(e->headers < 0 ? 0 : e->headers) + 1);
-    for (int64_t i = 0; i < e->headers; i++) {
-        Header header = next_header(&e->at_headers);
-        if (i != e->control)
+    rd_kafka_headers_t *headers = rd_kafka_headers_new((size_t)(record->headers < 0 ? 0 : record->headers) + 1);
+    int64_t control = tail_of(schedule).control;
+    for (int64_t i = 0; i < record->headers; i++) {
+        Header header = next_header(&record->at_headers);
+        if (i != control)
             rd_kafka_header_add(headers, (const char *)header.name.data, header.name.size, header.value.data,
                                 header.value.size < 0 ? 0 : header.value.size);
     }
-    rd_kafka_header_add(headers, receipt->name, receipt->name_size, text, (ssize_t)write_receipt(text, receipt, packed));
+    rd_kafka_header_add(headers, receipt->name, receipt->name_size, text,
+                        (ssize_t)write_receipt(text, receipt, schedule));
     return headers;
 }
 
 static size_t size_or_none(Run run) { return run.size < 0 ? 0 : (size_t)run.size; }
 
 static rd_kafka_resp_err_t produce_one(rd_kafka_t *producer, rd_kafka_topic_t *topic, int partition,
-                                       const Receipt *receipt, const Packed *packed) {
-    Entry e = entry_of(packed);
-    rd_kafka_headers_t *headers = headers_of(&e, receipt, packed);
+                                       const Receipt *receipt, const Schedule *schedule) {
+    Record record = record_of(schedule);
+    rd_kafka_headers_t *headers = headers_of(&record, receipt, schedule);
     rd_kafka_resp_err_t error = rd_kafka_producev(
         producer, RD_KAFKA_VTYPE_RKT, topic, RD_KAFKA_VTYPE_PARTITION, (int32_t)partition, RD_KAFKA_VTYPE_MSGFLAGS,
-        RD_KAFKA_MSG_F_COPY, RD_KAFKA_VTYPE_KEY, e.key.data, size_or_none(e.key), RD_KAFKA_VTYPE_VALUE, e.value.data,
-        size_or_none(e.value), RD_KAFKA_VTYPE_HEADERS, headers, RD_KAFKA_VTYPE_END);
+        RD_KAFKA_MSG_F_COPY, RD_KAFKA_VTYPE_KEY, record.key.data, size_or_none(record.key), RD_KAFKA_VTYPE_VALUE,
+        record.value.data, size_or_none(record.value), RD_KAFKA_VTYPE_HEADERS, headers, RD_KAFKA_VTYPE_END);
     /* The client owns them once it has taken the record. */
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) rd_kafka_headers_destroy(headers);
     return error;
 }
 
-static int all_packed(PyObject *schedules) {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(schedules); i++)
-        if (!Py_IS_TYPE(PyList_GET_ITEM(schedules, i), &PackedType)) return 0;
+static int all_plain(PyObject *schedules, PyTypeObject *type) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(schedules); i++) {
+        PyObject *schedule = PyTuple_GET_ITEM(schedules, i);
+        if (!Py_IS_TYPE(schedule, type) || !(((Schedule *)schedule)->flags & IS_PLAIN)) return 0;
+    }
     return 1;
 }
 
-static PyObject *sender_produce(PyObject *self, PyObject *arguments) {
+/* Produce from a place on; the place of the first that the client did not take, -1 if there is no producer any more.
+ * Nothing of Python is touched: the schedules do not change, and whoever calls this holds them.
+ */
+static Py_ssize_t produce_all(Link *link, const char *name, int partition, PyObject *schedules, Py_ssize_t place,
+                              const Receipt *receipt) {
+    pthread_mutex_lock(&link->in_use);
+    rd_kafka_topic_t *topic = link->producer != NULL ? rd_kafka_topic_new(link->producer, name, NULL) : NULL;
+    if (link->producer == NULL) place = -1;
+    if (topic != NULL) {
+        pthread_mutex_lock(&link->lock);
+        snprintf(link->receipt, RECEIPT_NAME_BYTES, "%s", receipt->name);
+        pthread_mutex_unlock(&link->lock);
+        producing = 1;
+        while (place < PyTuple_GET_SIZE(schedules) &&
+               produce_one(link->producer, topic, partition, receipt, (Schedule *)PyTuple_GET_ITEM(schedules, place)) ==
+                   RD_KAFKA_RESP_ERR_NO_ERROR)
+            place++;
+        producing = 0;
+        rd_kafka_topic_destroy(topic);
+    }
+    pthread_mutex_unlock(&link->in_use);
+    return place;
+}
+
+static PyObject *sender_produce(PyObject *self, PyTypeObject *defining_class, PyObject *const *given, Py_ssize_t count,
+                                PyObject *names) {
+    State *state = PyType_GetModuleState(defining_class);
+    Link *link = ((Sender *)self)->link;
     const char *name;
     int partition;
-    PyObject *schedules;
+    PyObject *schedules, *arguments = NULL, *result = NULL;
     Py_ssize_t place;
     Receipt receipt;
-    if (!PyArg_ParseTuple(arguments, "siO!ns#y#y#", &name, &partition, &PyList_Type, &schedules, &place, &receipt.name,
-                          &receipt.name_size, &receipt.between, &receipt.between_size, &receipt.after, &receipt.after_size))
-        return NULL;
-    rd_kafka_t *producer = ((Sender *)self)->link->producer;
-    if (producer == NULL || place < 0 || !all_packed(schedules) ||
-        receipt.between_size + receipt.after_size > LARGEST_RECEIPT - 3 * MOST_NUMBER_BYTES - 1) {
-        PyErr_SetString(PyExc_ValueError, "the producer is gone, a receipt is too long, or a schedule is not packed");
+    if (names != NULL || (arguments = PyTuple_New(count)) == NULL) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "produce() takes no arguments by name");
         return NULL;
     }
-    snprintf(((Sender *)self)->link->receipt, RECEIPT_NAME_BYTES, "%s", receipt.name);
-    rd_kafka_topic_t *topic = rd_kafka_topic_new(producer, name, NULL);
-    if (topic == NULL) return PyLong_FromSsize_t(place);
-    producing = 1;
-    while (place < PyList_GET_SIZE(schedules) &&
-           produce_one(producer, topic, partition, &receipt, (Packed *)PyList_GET_ITEM(schedules, place)) ==
-               RD_KAFKA_RESP_ERR_NO_ERROR)
-        place++;
-    producing = 0;
-    rd_kafka_topic_destroy(topic);
-    return PyLong_FromSsize_t(place);
+    for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(arguments, i, Py_NewRef(given[i]));
+    if (PyArg_ParseTuple(arguments, "siOns#y#y#", &name, &partition, &schedules, &place, &receipt.name,
+                         &receipt.name_size, &receipt.between, &receipt.between_size, &receipt.after,
+                         &receipt.after_size) &&
+        (schedules = PySequence_Tuple(schedules)) != NULL) {
+        if (place < 0 || !all_plain(schedules, state->schedule_type) || receipt.name_size >= RECEIPT_NAME_BYTES ||
+            receipt.between_size + receipt.after_size > LARGEST_RECEIPT - 3 * MOST_NUMBER_BYTES - 1)
+            PyErr_SetString(PyExc_ValueError, "a receipt is too long, or something is no plain schedule");
+        else {
+            Py_BEGIN_ALLOW_THREADS
+            place = produce_all(link, name, partition, schedules, place, &receipt);
+            Py_END_ALLOW_THREADS
+            if (place < 0) PyErr_SetString(PyExc_ValueError, "the producer is gone");
+            else result = PyLong_FromSsize_t(place);
+        }
+        Py_DECREF(schedules);
+    }
+    Py_DECREF(arguments);
+    return result;
 }
 
 static PyObject *sender_failures(PyObject *self, PyObject *Py_UNUSED(nothing)) {
@@ -290,22 +334,26 @@ static PyObject *sender_failures(PyObject *self, PyObject *Py_UNUSED(nothing)) {
 }
 
 static PyMethodDef sender_methods[] = {
-    {"produce", sender_produce, METH_VARARGS,
-     "Produce packed schedules from a place on: produce(topic, partition, schedules, place, receipt, between, after). "
+    {"produce", (PyCFunction)(void (*)(void))sender_produce, METH_METHOD | METH_FASTCALL | METH_KEYWORDS,
+     "Produce plain schedules from a place on: produce(topic, partition, schedules, place, receipt, between, after). "
      "Returns the place of the first that the client did not take, or the number of schedules. A receipt is the due time, "
-     "`between`, the offset, `@` and the timestamp if there is one, and `after`."},
+     "`between`, the offset, `@` and the timestamp if there is one, and `after`. Other threads run meanwhile."},
     {"failures", sender_failures, METH_NOARGS,
      "Take the failures since the last call, each once: the client's error code, topic, partition and source partition."},
     {NULL, NULL, 0, NULL},
 };
 
-PyTypeObject SenderType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "delaytopic_relay._packed.Sender",
-    .tp_doc = "Sends through the producer that this thread has just made with this file as a plugin.",
-    .tp_basicsize = sizeof(Sender),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_new = sender_new,
-    .tp_dealloc = sender_dealloc,
-    .tp_methods = sender_methods,
+static PyType_Slot sender_slots[] = {
+    {Py_tp_doc, "Sends through the producer that this thread has just made with this file as a plugin."},
+    {Py_tp_new, sender_new},
+    {Py_tp_dealloc, sender_dealloc},
+    {Py_tp_methods, sender_methods},
+    {0, NULL},
+};
+
+PyType_Spec sender_spec = {
+    .name = "delaytopic_relay._speedups.Sender",
+    .basicsize = sizeof(Sender),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = sender_slots,
 };
