@@ -194,7 +194,7 @@ def test_a_single_segment_that_is_too_large_makes_the_backlog_count_as_lost() ->
 
 
 def test_a_part_of_a_wide_slice_ends_where_there_is_no_more_room_and_has_what_is_due_in_any_case() -> None:
-    part = Part(1_000, 3_000, 60_000, 10 * size(schedule(0, 0)))
+    part = Part(1_000, 3_000, 60_000, 10 * size(schedule(0, 0)) - 1)
 
     for offset, due_ms in enumerate(range(0, 60_000, 500)):
         part.add([schedule(due_ms, offset)])
