@@ -49,7 +49,6 @@ enum {
 
 typedef rd_kafka_resp_err_t on_new_t(rd_kafka_t *, const rd_kafka_conf_t *, void *opaque, char *error, size_t size);
 typedef rd_kafka_resp_err_t on_acknowledgement_t(rd_kafka_t *, rd_kafka_message_t *, void *opaque);
-typedef rd_kafka_resp_err_t on_thread_t(rd_kafka_t *, int kind, const char *name, void *opaque);
 typedef rd_kafka_resp_err_t on_destroy_t(rd_kafka_t *, void *opaque);
 
 /* Each function by its return type, name and parameters. */
@@ -68,10 +67,6 @@ typedef rd_kafka_resp_err_t on_destroy_t(rd_kafka_t *, void *opaque);
       (rd_kafka_conf_t *, const char *, on_new_t *, void *))                                                           \
     F(rd_kafka_resp_err_t, rd_kafka_interceptor_add_on_acknowledgement,                                                \
       (rd_kafka_t *, const char *, on_acknowledgement_t *, void *))                                                    \
-    F(rd_kafka_resp_err_t, rd_kafka_interceptor_add_on_thread_start,                                                   \
-      (rd_kafka_t *, const char *, on_thread_t *, void *))                                                             \
-    F(rd_kafka_resp_err_t, rd_kafka_interceptor_add_on_thread_exit,                                                    \
-      (rd_kafka_t *, const char *, on_thread_t *, void *))                                                             \
     F(rd_kafka_resp_err_t, rd_kafka_interceptor_add_on_destroy,                                                        \
       (rd_kafka_t *, const char *, on_destroy_t *, void *))
 

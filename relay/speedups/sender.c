@@ -44,39 +44,49 @@ typedef struct {
     char topic[TOPIC_BYTES];
 } Failure;
 
-typedef struct {
-    rd_kafka_t *producer; /* NULL once it is destroyed; `in_use` is held by whoever produces, or destroys it */
-    pthread_mutex_t in_use;
-    int holders;          /* the producer, each of its threads, and `latest` or the `Sender` */
+typedef struct Link {
+    struct Link *next;
+    uintptr_t number;
+    rd_kafka_t *producer; /* NULL once it is destroyed; who changes it holds both locks */
+    int is_taken;         /* by a `Sender`, or by `latest` until one is made */
     int failures;
     Failure failed[FAILURES_KEPT];
     char receipt[RECEIPT_NAME_BYTES]; /* the name of the header */
-    pthread_mutex_t lock;
+    pthread_mutex_t in_use;           /* held by whoever produces, or destroys the producer */
 } Link;
+
+/* librdkafka is given the number of a link, which no other ever has, and never the link itself: threads of a producer
+ * give records up after it has said that it is destroyed, and do not say when they are done.
+ */
+static pthread_mutex_t all_links = PTHREAD_MUTEX_INITIALIZER; /* whoever needs `in_use`, too, takes that first */
+static Link *links;
+static uintptr_t last_number;
 
 static _Thread_local Link *latest; /* of the producer made last in this thread, until a `Sender` takes it */
 static _Thread_local int producing;
 
-static void hold(Link *link) {
-    pthread_mutex_lock(&link->lock);
-    link->holders++;
-    pthread_mutex_unlock(&link->lock);
+/* The link of this number, if there is one; `all_links` is held. */
+static Link *link_of(const void *number) {
+    Link *link = links;
+    while (link != NULL && link->number != (uintptr_t)number) link = link->next;
+    return link;
 }
 
-static void let_go(Link *link, int destroyed) {
-    if (destroyed) {
-        pthread_mutex_lock(&link->in_use);
-        link->producer = NULL;
-        pthread_mutex_unlock(&link->in_use);
-    }
-    pthread_mutex_lock(&link->lock);
-    int holders = --link->holders;
-    pthread_mutex_unlock(&link->lock);
-    if (holders == 0) {
-        pthread_mutex_destroy(&link->lock);
-        pthread_mutex_destroy(&link->in_use);
-        free(link);
-    }
+/* Free a link that neither a producer nor a `Sender` has any more; `all_links` is held. */
+static void free_unless_used(Link *link) {
+    if (link->producer != NULL || link->is_taken) return;
+    Link **place = &links;
+    while (*place != link) place = &(*place)->next;
+    *place = link->next;
+    pthread_mutex_destroy(&link->in_use);
+    free(link);
+}
+
+static void let_go(Link *link) {
+    pthread_mutex_lock(&all_links);
+    link->is_taken = 0;
+    free_unless_used(link);
+    pthread_mutex_unlock(&all_links);
 }
 
 /* The second part of the receipt, `due:partition:offset:...`. */
@@ -101,38 +111,36 @@ static int same(const Failure *a, const Failure *b) {
 
 static rd_kafka_resp_err_t on_acknowledgement(rd_kafka_t *producer, rd_kafka_message_t *message, void *opaque) {
     (void)producer;
-    Link *link = opaque;
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) return RD_KAFKA_RESP_ERR_NO_ERROR;
     /* A record with a report of its own is Python's; who is producing just now is told by the call. */
     if (message->_private != NULL || producing) return RD_KAFKA_RESP_ERR_NO_ERROR;
     Failure failure = {message->err, message->partition, -1, {0}};
     strncpy(failure.topic, rd_kafka_topic_name(message->rkt), TOPIC_BYTES - 1);
-    pthread_mutex_lock(&link->lock);
-    failure.sender = sender_of(message, link->receipt);
-    int place = 0;
-    while (place < link->failures && !same(&link->failed[place], &failure)) place++;
-    /* Each is told once. Those beyond what is kept change little: one alone has the tick given up. */
-    if (place == link->failures && place < FAILURES_KEPT) link->failed[link->failures++] = failure;
-    pthread_mutex_unlock(&link->lock);
-    return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-/* A producer that is destroyed with records on the way gives these up in its threads: later than it says so. */
-static rd_kafka_resp_err_t on_thread_start(rd_kafka_t *producer, int kind, const char *name, void *opaque) {
-    (void)producer, (void)kind, (void)name;
-    hold(opaque);
-    return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-static rd_kafka_resp_err_t on_thread_exit(rd_kafka_t *producer, int kind, const char *name, void *opaque) {
-    (void)producer, (void)kind, (void)name;
-    let_go(opaque, 0);
+    pthread_mutex_lock(&all_links);
+    Link *link = link_of(opaque);
+    if (link != NULL) {
+        failure.sender = sender_of(message, link->receipt);
+        int place = 0;
+        while (place < link->failures && !same(&link->failed[place], &failure)) place++;
+        /* Each is told once. Those beyond what is kept change little: one alone has the tick given up. */
+        if (place == link->failures && place < FAILURES_KEPT) link->failed[link->failures++] = failure;
+    }
+    pthread_mutex_unlock(&all_links);
     return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 static rd_kafka_resp_err_t on_destroy(rd_kafka_t *producer, void *opaque) {
     (void)producer;
-    let_go(opaque, 1);
+    pthread_mutex_lock(&all_links);
+    Link *link = link_of(opaque);
+    pthread_mutex_unlock(&all_links);
+    if (link == NULL || link->producer == NULL) return RD_KAFKA_RESP_ERR_NO_ERROR;
+    pthread_mutex_lock(&link->in_use);
+    pthread_mutex_lock(&all_links);
+    link->producer = NULL;
+    pthread_mutex_unlock(&link->in_use);
+    free_unless_used(link);
+    pthread_mutex_unlock(&all_links);
     return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
@@ -140,15 +148,18 @@ static rd_kafka_resp_err_t on_new(rd_kafka_t *producer, const rd_kafka_conf_t *c
     (void)conf, (void)opaque, (void)error, (void)size;
     Link *link = calloc(1, sizeof *link);
     if (link == NULL) return RD_KAFKA_RESP_ERR__FAIL;
-    pthread_mutex_init(&link->lock, NULL);
     pthread_mutex_init(&link->in_use, NULL);
     link->producer = producer;
-    link->holders = 2;
-    rd_kafka_interceptor_add_on_acknowledgement(producer, "delaytopic", on_acknowledgement, link);
-    rd_kafka_interceptor_add_on_thread_start(producer, "delaytopic", on_thread_start, link);
-    rd_kafka_interceptor_add_on_thread_exit(producer, "delaytopic", on_thread_exit, link);
-    rd_kafka_interceptor_add_on_destroy(producer, "delaytopic", on_destroy, link);
-    if (latest != NULL) let_go(latest, 0);
+    link->is_taken = 1;
+    pthread_mutex_lock(&all_links);
+    link->number = ++last_number;
+    link->next = links;
+    links = link;
+    pthread_mutex_unlock(&all_links);
+    void *number = (void *)link->number;
+    rd_kafka_interceptor_add_on_acknowledgement(producer, "delaytopic", on_acknowledgement, number);
+    rd_kafka_interceptor_add_on_destroy(producer, "delaytopic", on_destroy, number);
+    if (latest != NULL) let_go(latest);
     latest = link;
     return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
@@ -182,7 +193,7 @@ static PyObject *sender_new(PyTypeObject *type, PyObject *Py_UNUSED(arguments), 
 }
 
 static void sender_dealloc(PyObject *self) {
-    if (((Sender *)self)->link != NULL) let_go(((Sender *)self)->link, 0);
+    if (((Sender *)self)->link != NULL) let_go(((Sender *)self)->link);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
@@ -265,9 +276,9 @@ static Py_ssize_t produce_all(Link *link, const char *name, int partition, PyObj
     rd_kafka_topic_t *topic = link->producer != NULL ? rd_kafka_topic_new(link->producer, name, NULL) : NULL;
     if (link->producer == NULL) place = -1;
     if (topic != NULL) {
-        pthread_mutex_lock(&link->lock);
+        pthread_mutex_lock(&all_links);
         snprintf(link->receipt, RECEIPT_NAME_BYTES, "%s", receipt->name);
-        pthread_mutex_unlock(&link->lock);
+        pthread_mutex_unlock(&all_links);
         producing = 1;
         while (place < PyTuple_GET_SIZE(schedules) &&
                produce_one(link->producer, topic, partition, receipt, (Schedule *)PyTuple_GET_ITEM(schedules, place)) ==
@@ -318,11 +329,11 @@ static PyObject *sender_failures(PyObject *self, PyObject *Py_UNUSED(nothing)) {
     Link *link = ((Sender *)self)->link;
     Failure failed[FAILURES_KEPT];
     /* No Python object is made under the lock: the collector may run then, destroy a producer, and wait for its threads. */
-    pthread_mutex_lock(&link->lock);
+    pthread_mutex_lock(&all_links);
     int failures = link->failures;
     memcpy(failed, link->failed, (size_t)failures * sizeof *failed);
     link->failures = 0;
-    pthread_mutex_unlock(&link->lock);
+    pthread_mutex_unlock(&all_links);
     PyObject *list = PyList_New(failures);
     for (int i = 0; list != NULL && i < failures; i++) {
         PyObject *pair = Py_BuildValue("(isiL)", (int)failed[i].error, failed[i].topic, (int)failed[i].partition,

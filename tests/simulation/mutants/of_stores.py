@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tests.simulation.mutants.breaking import Mutant, Patch
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
+from tests.support.relay.schedules import key_of
 
 from delaytopic_relay.backlog.redis import partition as partition_module
 from delaytopic_relay.backlog.redis.connection import RedisConnection
@@ -101,7 +103,7 @@ def loads_what_is_done() -> Sequence[Patch]:
 
 
 def keeps_copies() -> Sequence[Patch]:
-    return [(calendar, "_without_copies", lambda entries: entries)]
+    return [(calendar, "ordered", partial(sorted, key=key_of))]
 
 
 def believes_that_nothing_waits() -> Sequence[Patch]:

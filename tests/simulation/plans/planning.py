@@ -24,9 +24,10 @@ from tests.simulation.plans.plan import (
 )
 from tests.simulation.plans.workloads import Workload, workload_for
 
-from delaytopic_relay.core.entries import ENTRY_BYTES, HEADER_BYTES
+from delaytopic_relay.core.entries import Schedule, size
 
-SMALL_MEMORY = 4 * (ENTRY_BYTES + 2 * HEADER_BYTES)
+SMALL_MEMORY = 5 * size(Schedule(1, 1, b"k", b"v", [("deliver-at", b"1")]))
+"""For five records with one header, whichever implementation holds them."""
 PLENTY = 1 << 30
 TURNS_MS = (0, 1, 10, 30, 60, 60, 120, 120, 300, 600, 1_100, 3_000, 7_000)
 TURNS = (50, 110)

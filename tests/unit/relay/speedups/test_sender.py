@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, Producer
+from tests.support.paths import ROOT
 from tests.support.relay.speedups import in_c, in_python, of
 
 from delaytopic_relay._speedups import Sender
@@ -125,6 +129,37 @@ def test_both_may_end_with_records_on_the_way(waits_for_reports: bool) -> None:
     gc.collect()
 
     assert len(producer()) == 0
+
+
+SHORT_LIVES = """
+from concurrent.futures import ThreadPoolExecutor
+from confluent_kafka import Producer
+from delaytopic_relay._speedups import Schedule, Sender, __file__
+
+BROKERS = ",".join(f"127.0.0.1:{port}" for port in range(1, 20))
+SETTINGS = {"plugin.library.paths": __file__, "log_level": 0, "bootstrap.servers": BROKERS, "message.timeout.ms": 1}
+
+def live(number):
+    made, sender = Producer(SETTINGS), Sender()
+    if number % 2:
+        sender.produce("topic", 0, [Schedule(5, 6, None, b"value", None)], 0, "delay-receipt", b":3:", b":x")
+    del sender, made
+
+with ThreadPoolExecutor(8) as threads:
+    print(len([*threads.map(live, range(200))]))
+"""
+"""Makes producers of many threads, and ends them before all of these have begun."""
+
+
+def test_producers_may_end_while_their_threads_begin() -> None:
+    # In a process of its own, which would end, and whose freed memory is overwritten
+    environment = {**os.environ, "MALLOC_PERTURB_": "85", "PYTHONPATH": str(ROOT)}
+
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT_LIVES], env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert (done.returncode, done.stdout) == (0, "200\n"), done.stderr[-2_000:]
 
 
 # -- what it takes
