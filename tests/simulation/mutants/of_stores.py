@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from tests.simulation.mutants.breaking import Mutant, Patch
@@ -103,7 +102,7 @@ def loads_what_is_done() -> Sequence[Patch]:
 
 
 def keeps_copies() -> Sequence[Patch]:
-    return [(calendar, "ordered", partial(sorted, key=key_of))]
+    return [(calendar, "ordered", lambda schedules: sorted(schedules, key=key_of))]
 
 
 def believes_that_nothing_waits() -> Sequence[Patch]:

@@ -26,7 +26,7 @@ from tests.simulation.plans.workloads import Workload, workload_for
 
 from delaytopic_relay.core.entries import Schedule, size
 
-SMALL_MEMORY = 5 * size(Schedule(1, 1, b"k", b"v", [("deliver-at", b"1")]))
+SMALL_MEMORY = 5 * size(Schedule(1, 1, b"k", b"v", [("deliver-at", b"00000001")]))
 """For five records with one header, whichever implementation holds them."""
 PLENTY = 1 << 30
 TURNS_MS = (0, 1, 10, 30, 60, 60, 120, 120, 300, 600, 1_100, 3_000, 7_000)
