@@ -53,7 +53,7 @@ static Run run_of(PyObject *text) {
 
 static int check_bytes_or_none(PyObject *object, const char *what) {
     if (object == Py_None || PyBytes_CheckExact(object)) return 1;
-    PyErr_Format(PyExc_TypeError, "the %s of a schedule is bytes or None, not %R", what, object);
+    PyErr_Format(PyExc_TypeError, "the %s of a schedule is bytes or None, not %s", what, Py_TYPE(object)->tp_name);
     return 0;
 }
 
@@ -63,7 +63,7 @@ static Py_ssize_t headers_size(PyObject *headers, int *plain) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(headers); i++) {
         PyObject *pair = PySequence_Fast_GET_ITEM(headers, i);
         if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 || !PyUnicode_Check(PyTuple_GET_ITEM(pair, 0))) {
-            PyErr_Format(PyExc_TypeError, "a header is a pair of a text, and bytes or None, not %R", pair);
+            PyErr_Format(PyExc_TypeError, "a header is a pair of a text, and bytes or None, not %s", Py_TYPE(pair)->tp_name);
             return -1;
         }
         Run name = run_of(PyTuple_GET_ITEM(pair, 0));
@@ -133,11 +133,11 @@ static int take_fields(PyObject *const *given, Fields *f) {
         !check_bytes_or_none(f->id, "id"))
         return 0;
     if (f->headers != Py_None && !PyList_CheckExact(f->headers) && !PyTuple_CheckExact(f->headers)) {
-        PyErr_Format(PyExc_TypeError, "the headers of a schedule are a list or None, not %R", f->headers);
+        PyErr_Format(PyExc_TypeError, "the headers of a schedule are a list or None, not %s", Py_TYPE(f->headers)->tp_name);
         return 0;
     }
     if (f->target != Py_None && !PyUnicode_Check(f->target)) {
-        PyErr_Format(PyExc_TypeError, "the target of a schedule is a text or None, not %R", f->target);
+        PyErr_Format(PyExc_TypeError, "the target of a schedule is a text or None, not %s", Py_TYPE(f->target)->tp_name);
         return 0;
     }
     if (f->id != Py_None) f->flags |= HAS_ID;
@@ -355,7 +355,7 @@ static PyObject *all_schedules(PyObject *module, PyObject *schedules) {
     PyObject *items = PySequence_Fast(schedules, "a sequence of schedules is needed");
     for (Py_ssize_t i = 0; items != NULL && i < PySequence_Fast_GET_SIZE(items); i++)
         if (!Py_IS_TYPE(PySequence_Fast_GET_ITEM(items, i), type)) {
-            PyErr_Format(PyExc_TypeError, "%R is no schedule", PySequence_Fast_GET_ITEM(items, i));
+            PyErr_Format(PyExc_TypeError, "%s is no schedule", Py_TYPE(PySequence_Fast_GET_ITEM(items, i))->tp_name);
             Py_CLEAR(items);
         }
     return items;
@@ -470,9 +470,18 @@ static PyObject *all_plain(PyObject *module, PyObject *schedules) {
     return PyBool_FromLong(all);
 }
 
-/* A named tuple of integers; it takes no time to speak of beside a plain one. */
+/* A named tuple that is not filled yet; to make it of a plain one would take as long once more. */
+static PyObject *new_tuple(PyTypeObject *type, Py_ssize_t count) {
+    PyObject *tuple = type->tp_alloc(type, count);
+#if PY_VERSION_HEX >= 0x030e0000
+    if (tuple != NULL) ((PyTupleObject *)tuple)->ob_hash = -1; /* not known yet, as tuples have it from 3.14 on */
+#endif
+    return tuple;
+}
+
+/* A named tuple of integers. */
 static PyObject *numbers(PyObject *type, const long long *values, Py_ssize_t count) {
-    PyObject *tuple = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, count);
+    PyObject *tuple = new_tuple((PyTypeObject *)type, count);
     for (Py_ssize_t i = 0; tuple != NULL && i < count; i++) {
         PyObject *value = PyLong_FromLongLong(values[i]);
         if (value == NULL) Py_CLEAR(tuple);
@@ -503,7 +512,7 @@ static Py_ssize_t memory_of(const State *state, const Schedule *schedule) {
 static PyObject *size(PyObject *module, PyObject *schedule) {
     State *state = state_of(module);
     if (Py_IS_TYPE(schedule, state->schedule_type)) return PyLong_FromSsize_t(memory_of(state, (Schedule *)schedule));
-    return PyErr_Format(PyExc_TypeError, "%R is no schedule", schedule);
+    return PyErr_Format(PyExc_TypeError, "%s is no schedule", Py_TYPE(schedule)->tp_name);
 }
 
 static PyObject *sizes(PyObject *module, PyObject *schedules) {
@@ -560,36 +569,48 @@ static PyObject *ordered(PyObject *module, PyObject *schedules) {
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         Schedule *schedule = (Schedule *)PySequence_Fast_GET_ITEM(items, i);
-        sorted[i] = (Keyed){schedule->due_ms, schedule->offset, (PyObject *)schedule};
+        sorted[i] = (Keyed){schedule->due_ms, schedule->offset, Py_NewRef((PyObject *)schedule)};
     }
     qsort(sorted, (size_t)count, sizeof *sorted, by_key);
     for (Py_ssize_t i = 0; i < count; i++)
         if (i == 0 || by_key(&sorted[i], &sorted[kept - 1]) != 0) sorted[kept++] = sorted[i];
+        else Py_DECREF(sorted[i].schedule);
+    /* The collector may run here, and whatever it calls may empty the caller's list. */
     PyObject *list = PyList_New(kept);
-    for (Py_ssize_t i = 0; list != NULL && i < kept; i++) PyList_SET_ITEM(list, i, Py_NewRef(sorted[i].schedule));
+    for (Py_ssize_t i = 0; i < kept; i++)
+        if (list != NULL) PyList_SET_ITEM(list, i, sorted[i].schedule);
+        else Py_DECREF(sorted[i].schedule);
     PyMem_Free(sorted);
     Py_DECREF(items);
     return list;
 }
 
-/* The schedules that are due in one span of time, in a table by their number. */
+/* The schedules that are due in one span of time. */
 typedef struct {
-    PyObject *list; /* NULL where nothing stands yet */
+    PyObject *list; /* NULL until they are counted */
     int64_t number, lowest;
     Py_ssize_t count, filled, size;
 } Span;
 
+/* The spans, in the order in which they were met, and their places by their numbers. */
 typedef struct {
     Span *spans;
+    Py_ssize_t used;
+    uint32_t *places; /* one more than the place of a span; 0 for none */
     size_t mask;
 } Table;
 
 static int64_t floored(int64_t n, int64_t width) { return n / width - (n % width < 0); }
 
-static Span *span_of(const Table *table, int64_t number) {
-    size_t place = (size_t)((uint64_t)number * 0x9e3779b97f4a7c15u >> 32) & table->mask;
-    while (table->spans[place].count != 0 && table->spans[place].number != number) place = (place + 1) & table->mask;
-    return &table->spans[place];
+/* The span of a number, a new one if need be. */
+static Span *span_of(Table *table, int64_t number) {
+    size_t at = (size_t)((uint64_t)number * 0x9e3779b97f4a7c15u >> 32) & table->mask;
+    while (table->places[at] != 0 && table->spans[table->places[at] - 1].number != number) at = (at + 1) & table->mask;
+    if (table->places[at] == 0) {
+        table->spans[table->used] = (Span){.number = number, .lowest = INT64_MAX};
+        table->places[at] = (uint32_t)++table->used;
+    }
+    return &table->spans[table->places[at] - 1];
 }
 
 static int by_number(const void *left, const void *right) {
@@ -597,18 +618,22 @@ static int by_number(const void *left, const void *right) {
     return (a->number > b->number) - (a->number < b->number);
 }
 
-static int fill_table(const State *state, const Table *table, Schedule *const *all, Py_ssize_t count, int64_t width_ms) {
+/* Takes the references over; 0 with an error. */
+static int fill_table(const State *state, Table *table, Schedule *const *all, Py_ssize_t count, int64_t width_ms) {
     for (Py_ssize_t i = 0; i < count; i++) {
-        int64_t number = floored(all[i]->due_ms, width_ms);
-        Span *span = span_of(table, number);
-        if (span->count++ == 0) span->number = number, span->lowest = all[i]->offset;
+        Span *span = span_of(table, floored(all[i]->due_ms, width_ms));
+        span->count++;
         if (all[i]->offset < span->lowest) span->lowest = all[i]->offset;
         span->size += memory_of(state, all[i]);
     }
+    for (Py_ssize_t i = 0; i < table->used; i++)
+        if ((table->spans[i].list = PyList_New(table->spans[i].count)) == NULL) {
+            for (Py_ssize_t held = 0; held < count; held++) Py_DECREF(all[held]);
+            return 0;
+        }
     for (Py_ssize_t i = 0; i < count; i++) {
         Span *span = span_of(table, floored(all[i]->due_ms, width_ms));
-        if (span->list == NULL && (span->list = PyList_New(span->count)) == NULL) return 0;
-        PyList_SET_ITEM(span->list, span->filled++, Py_NewRef((PyObject *)all[i]));
+        PyList_SET_ITEM(span->list, span->filled++, (PyObject *)all[i]);
     }
     return 1;
 }
@@ -616,7 +641,7 @@ static int fill_table(const State *state, const Table *table, Schedule *const *a
 /* One span as a named tuple; takes the list over. */
 static PyObject *tuple_of(const State *state, Span *span, int64_t width_ms, int whole) {
     PyTypeObject *type = (PyTypeObject *)(whole ? state->span_type : state->group_type);
-    PyObject *tuple = type->tp_alloc(type, whole ? 4 : 2);
+    PyObject *tuple = new_tuple(type, whole ? 4 : 2);
     if (tuple == NULL) return NULL;
     int64_t start_ms;
     /* The very first span of 64 bits begins before them. */
@@ -632,21 +657,14 @@ static PyObject *tuple_of(const State *state, Span *span, int64_t width_ms, int 
     return tuple;
 }
 
-/* Those spans that have any, in the order of time; takes the lists over. */
-static PyObject *tuples_of(const State *state, const Table *table, int64_t width_ms, int whole) {
-    size_t used = 0;
-    for (size_t i = 0; i <= table->mask; i++)
-        if (table->spans[i].count != 0) {
-            Span moved = table->spans[i];
-            table->spans[i].list = NULL;
-            table->spans[used++] = moved;
-        }
-    qsort(table->spans, used, sizeof *table->spans, by_number);
-    PyObject *found = PyList_New(0);
-    for (size_t i = 0; found != NULL && i < used; i++) {
+/* All spans in the order of time; takes the lists over. */
+static PyObject *tuples_of(const State *state, Table *table, int64_t width_ms, int whole) {
+    qsort(table->spans, (size_t)table->used, sizeof *table->spans, by_number);
+    PyObject *found = PyList_New(table->used);
+    for (Py_ssize_t i = 0; found != NULL && i < table->used; i++) {
         PyObject *tuple = tuple_of(state, &table->spans[i], width_ms, whole);
-        if (tuple == NULL || PyList_Append(found, tuple) < 0) Py_CLEAR(found);
-        Py_XDECREF(tuple);
+        if (tuple == NULL) Py_CLEAR(found);
+        else PyList_SET_ITEM(found, i, tuple);
     }
     return found;
 }
@@ -659,16 +677,23 @@ static PyObject *spans_of(PyObject *module, PyObject *arguments, int whole) {
     PyObject *items = all_schedules(module, schedules);
     if (items == NULL) return NULL;
     Py_ssize_t count = PySequence_Fast_GET_SIZE(items);
-    Table table = {NULL, 1};
+    Table table = {.mask = 1};
     /* At most half full, however many spans there are. */
     while (table.mask < 2 * (size_t)count) table.mask = table.mask << 1 | 1;
-    if ((table.spans = PyMem_Calloc(table.mask + 1, sizeof *table.spans)) == NULL) PyErr_NoMemory();
+    table.spans = PyMem_New(Span, count ? count : 1);
+    table.places = PyMem_Calloc(table.mask + 1, sizeof *table.places);
+    /* Held, as the collector may run where lists are made, and whatever it calls may empty the caller's. */
+    Schedule **all = PyMem_New(Schedule *, count ? count : 1);
+    if (table.spans == NULL || table.places == NULL || all == NULL || count >= UINT32_MAX) PyErr_NoMemory();
     else {
-        if (fill_table(state_of(module), &table, (Schedule *const *)PySequence_Fast_ITEMS(items), count, width_ms))
+        for (Py_ssize_t i = 0; i < count; i++) all[i] = (Schedule *)Py_NewRef(PySequence_Fast_GET_ITEM(items, i));
+        if (fill_table(state_of(module), &table, all, count, width_ms))
             found = tuples_of(state_of(module), &table, width_ms, whole);
-        for (size_t i = 0; i <= table.mask; i++) Py_XDECREF(table.spans[i].list);
-        PyMem_Free(table.spans);
     }
+    PyMem_Free(all);
+    for (Py_ssize_t i = 0; i < table.used; i++) Py_XDECREF(table.spans[i].list);
+    PyMem_Free(table.spans);
+    PyMem_Free(table.places);
     Py_DECREF(items);
     return found;
 }
@@ -679,22 +704,25 @@ static PyObject *by_span(PyObject *module, PyObject *arguments) { return spans_o
 
 /* -- the module */
 
+/* The beginning of a function's text, out of which Python reads how it is called. */
+#define SIGNATURE(name, parameters) name "($module, " parameters ", /)\n--\n\n"
+
 static PyMethodDef functions[] = {
-    {"pack", pack, METH_O, "Pack schedules into the entries of a segment."},
-    {"unpack", unpack, METH_O, "Unpack the entries of a segment. Raises ValueError for anything else."},
-    {"unnamed", unnamed, METH_O, "Return whether all commands are schedules without an id."},
-    {"all_plain", all_plain, METH_O, "Return whether all schedules are plain."},
-    {"summary", summary, METH_O, "Return the first and the last due time of schedules, and their last offset."},
-    {"size", size, METH_O, "Return about how much memory a schedule takes; its entry is not longer."},
-    {"sizes", sizes, METH_O, "Return about how much memory the largest schedule takes, and all of them."},
-    {"grouped", grouped, METH_VARARGS,
-     "Group schedules by the span of time that they are due in: grouped(schedules, width_ms)."},
-    {"by_span", by_span, METH_VARARGS, "Group schedules as `grouped` does, and look at those of each group."},
-    {"ordered", ordered, METH_O, "Return schedules by due time and offset, one for each such key."},
-    {"due_at", due_at, METH_VARARGS, "Return the same schedule with another due time: due_at(schedule, due_ms)."},
+    {"pack", pack, METH_O, SIGNATURE("pack", "schedules") "Pack schedules into the entries of a segment."},
+    {"unpack", unpack, METH_O, SIGNATURE("unpack", "data") "Unpack the entries of a segment. Raises ValueError for anything else."},
+    {"unnamed", unnamed, METH_O, SIGNATURE("unnamed", "commands") "Return whether all commands are schedules without an id."},
+    {"all_plain", all_plain, METH_O, SIGNATURE("all_plain", "schedules") "Return whether all schedules are plain."},
+    {"summary", summary, METH_O, SIGNATURE("summary", "schedules") "Return the first and the last due time of schedules, and their last offset."},
+    {"size", size, METH_O, SIGNATURE("size", "schedule") "Return about how much memory a schedule takes; its entry is not longer."},
+    {"sizes", sizes, METH_O, SIGNATURE("sizes", "schedules") "Return about how much memory the largest schedule takes, and all of them."},
+    {"grouped", grouped, METH_VARARGS, SIGNATURE("grouped", "schedules, width_ms") "Group schedules by the span that they are due in."},
+    {"by_span", by_span, METH_VARARGS,
+     SIGNATURE("by_span", "schedules, width_ms") "Group schedules as `grouped` does, and look at those of each group."},
+    {"ordered", ordered, METH_O, SIGNATURE("ordered", "schedules") "Return schedules by due time and offset, one for each such key."},
+    {"due_at", due_at, METH_VARARGS, SIGNATURE("due_at", "schedule, due_ms") "Return the same schedule with another due time."},
     {"read", read_messages, METH_VARARGS,
-     "Read messages by the rules of the native dialect: read(messages, careful, implied_delay_ms, last_timestamp_ms, "
-     "max_delay_ms, note). What is not plain is read by `careful`; `note` hears of headers that resemble control headers."},
+     SIGNATURE("read", "messages, careful, implied_delay_ms, last_timestamp_ms, max_delay_ms, note")
+     "Read messages by the rules of the native dialect. What is not plain is read by `careful`; `note` hears of headers that resemble control headers."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,7 +6,7 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, cast
 
@@ -763,6 +763,46 @@ def test_schedules_are_grouped_by_the_span_that_they_are_due_in(
     ]
     assert groups == [(start_ms, schedules) for start_ms, schedules, _, _ in found]
     assert {type(each) for each in found} <= {in_python.Span}
+
+
+class Empties:
+    """Garbage that empties a list when it is collected."""
+
+    def __init__(self, found: list[Schedule]) -> None:
+        self.found, self.itself = found, self
+
+    def __del__(self) -> None:
+        self.found.clear()
+
+
+@pytest.mark.parametrize(
+    "work",
+    [in_c.ordered, lambda found: in_c.by_span(found, 1), lambda found: in_c.grouped(found, 1)],
+    ids=["ordered", "by_span", "grouped"],
+)
+@pytest.mark.usefixtures("_collects_at_once")
+def test_schedules_that_vanish_from_their_list_meanwhile_are_in_the_answer(work: Callable[[Any], object]) -> None:
+    schedules = of(in_c, [Schedule(n, n, b"k" * 50, None, None) for n in range(100)])
+    expected = work([*schedules])
+    gc.disable()
+    # Python keeps some for another time, which it gives out without a look for garbage
+    lists: list[list[None]] = [[] for _ in range(100)]
+    Empties(schedules)
+    gc.enable()
+
+    found = work(schedules)
+
+    assert found == expected
+    assert schedules == []
+    assert len(lists) == 100
+
+
+@pytest.fixture
+def _collects_at_once() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    yield
+    gc.set_threshold(*before)
 
 
 @pytest.mark.parametrize("function", ["by_span", "grouped"])
