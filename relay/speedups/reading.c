@@ -35,7 +35,7 @@ static int begins_with(Run name, const char *text) {
 static int is_plain_header(PyObject *pair) {
     if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2 || !is_bytes_or_none(PyTuple_GET_ITEM(pair, 1))) return 0;
     PyObject *name = PyTuple_GET_ITEM(pair, 0);
-    return PyUnicode_CheckExact(name) && PyUnicode_IS_COMPACT_ASCII(name) && look_at_text(name_of(pair)) == PLAIN_TEXT;
+    return PyUnicode_CheckExact(name) && PyUnicode_IS_COMPACT_ASCII(name) && !has_zeros(name_of(pair));
 }
 
 /* The place of the control header, and the size of all headers; 0 if Python has to look at the headers. */
