@@ -146,7 +146,7 @@ def live(number):
     del sender, made
 
 with ThreadPoolExecutor(8) as threads:
-    print(len([*threads.map(live, range(200))]))
+    print(len([*threads.map(live, range(500))]))
 """
 """Makes producers of many threads, and ends them before all of these have begun."""
 
