@@ -193,9 +193,10 @@ def all_placements() -> Iterator[tuple[Headers | None, int]]:
 
 @pytest.mark.parametrize(("headers", "control"), [*all_placements()])
 def test_the_control_header_is_taken_out_of_a_batch_wherever_it_stands(headers: Headers | None, control: int) -> None:
-    schedule = alone(1, headers, control)
+    schedule, roomy = alone(1, headers, control), addressing()
+    roomy.certain_bytes = 10_000
 
-    leaving, _ = addressing().departing(SHARD, [schedule], SENT_MS)
+    leaving, _ = roomy.departing(SHARD, [schedule], SENT_MS)
 
     assert [type(each) for each in leaving] == [Batch]
     assert [*one_by_one(leaving)] == addressing().records(SHARD, [schedule], SENT_MS)[0]
