@@ -11,6 +11,7 @@ RelayError
 |   +-- BacklogMoved
 |   +-- TransactionAborted
 |   +-- Unanswered         names the partitions of topics that did not acknowledge what was sent to them
+|   +-- ProducerOutdated   it cannot send what is due as it has to be sent: another one can
 |   +-- CommitUnknown
 |   +-- Fenced
 |   +-- BucketLost
@@ -95,6 +96,12 @@ class Unanswered(StateInDoubt):
         super().__init__(message)
         self.senders = senders
         self.acknowledged = acknowledged
+
+
+class ProducerOutdated(StateInDoubt):
+    """The producer cannot send what is due as it has to be sent; nothing of the tick was committed."""
+
+    cause = "producer-outdated"
 
 
 class CommitUnknown(StateInDoubt):

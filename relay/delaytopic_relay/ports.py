@@ -218,6 +218,13 @@ class Target(Protocol):
         """
         ...
 
+    def compress(self) -> None:
+        """Compress what is sent from now on, if it does not yet.
+
+        Raises `ProducerOutdated` if the tick has to be given up for it.
+        """
+        ...
+
     def store(self, records: Sequence[Outgoing]) -> None:
         """Produce records of the backlog: always part of the transaction. Raises `StateInDoubt`."""
         ...

@@ -17,7 +17,7 @@ import structlog
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayConfig
-from delaytopic_api.values import Guarantee
+from delaytopic_api.values import Compression, Guarantee
 from delaytopic_relay.backlog.opening import open_backlog, open_second_clock
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.signing import signer_of
@@ -37,7 +37,7 @@ from delaytopic_relay.errors import ConfigurationError, QueueImpossible, SourceR
 from delaytopic_relay.kafka import connection_settings
 from delaytopic_relay.kafka.examining import KafkaExaminer, Trial
 from delaytopic_relay.kafka.preflight import UNLIMITED_BYTES, Topics, check_topics
-from delaytopic_relay.kafka.settings import Settings, consumer_settings, producer_settings
+from delaytopic_relay.kafka.settings import Settings, codec_of, consumer_settings, producer_settings
 from delaytopic_relay.kafka.source import KafkaSource
 from delaytopic_relay.kafka.target import KafkaTarget, SplitTarget
 from delaytopic_relay.kafka.topics import TopicReader
@@ -201,7 +201,9 @@ class Service:
 
     def _target(self, topics: TopicReader, backlog: Backlog) -> Target:
         """Transactions carry deliveries with ExactlyOnce, and what is stored in Kafka with either guarantee."""
-        settings = partial(self._producer_settings, topics, backlog.largest_batch_bytes)
+        source = topics.read(self._config.source.topic)
+        codec = codec_of(self._config.target.compression, source.settings if source is not None else {})
+        settings = partial(self._producer_settings, topics, backlog.largest_batch_bytes, codec)
         topic, exactly_once = self._config.source.topic, self._config.guarantee is Guarantee.EXACTLY_ONCE
         owner = transactional_id(self._config.group_id, self._instance)
         if exactly_once or not backlog.transactional:
@@ -238,7 +240,7 @@ class Service:
                 source=source,
                 target=target,
                 reading=reading,
-                addressing=self._addressing(topics, packs=target.packs),
+                addressing=self._addressing(topics, target),
                 manager=backlog.manager,
                 takeover=takeover,
                 holding=Holding(OwnTopics(*self._topic_names), self._further, topics.look_at, clock),
@@ -258,27 +260,31 @@ class Service:
         group_id = self._config.group_id
         return consumer_settings(self._connection, group_id, session_timeout_ms, self._instance, self._name)
 
-    def _producer_settings(self, topics: TopicReader, stored_bytes: int | None, owner: str | None) -> Settings:
+    def _producer_settings(
+        self, topics: TopicReader, stored_bytes: int | None, codec: str, owner: str | None
+    ) -> Settings:
         names = (self._config.target.topic, self._config.dead_letter.topic)
         limits = [limit for limit in (*map(topics.limit, names), stored_bytes) if limit is not None]
-        return producer_settings(self._connection, self._instance, owner, min(limits, default=UNLIMITED_BYTES))
+        return producer_settings(self._connection, self._instance, owner, min(limits, default=UNLIMITED_BYTES), codec)
 
-    def _addressing(self, topics: TopicReader, *, packs: bool) -> Addressing:
+    def _addressing(self, topics: TopicReader, target: Target) -> Addressing:
         config = self._config
-        target = topics.read(config.target.topic)
-        if target is None:
+        facts = topics.read(config.target.topic)
+        if facts is None:
             raise Unavailable(f"target.topic: the topic {config.target.topic} does not exist any more")
         addressing = Addressing(
             config.source.topic,
             config.target.topic,
             config.dead_letter.topic,
             config.target.partitioning,
-            target.partitions,
+            facts.partitions,
             topics.limit,
             self._further,
             forms_for(config),
         )
         addressing.count = topics.partitions
-        addressing.packs = packs
-        addressing.certain_bytes = max(0, target.largest_batch_bytes // 2 - RECEIPT_BYTES)
+        addressing.packs = target.packs
+        addressing.compress = target.compress if config.target.compression is not Compression.NONE else None
+        addressing.source_until = partial(topics.keeps_until, config.source.topic)
+        addressing.certain_bytes = max(0, facts.largest_batch_bytes // 2 - RECEIPT_BYTES)
         return addressing

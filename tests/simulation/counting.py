@@ -82,7 +82,10 @@ PATHS_OF_MEMBERS = tuple(
 FAULTS_OF_TARGETS = ("event: target silent",)
 PATHS_OF_TARGETS = tuple(
     f"path: {name}"
-    for name in ("not acknowledged", "started over, unanswered", "another id", "dead letter of a target")
+    for name in (
+        *("not acknowledged", "started over, unanswered", "another id", "dead letter of a target"),
+        *("compresses from now on", "started over, producer-outdated"),
+    )
 )
 PATHS_OF_EDITS = (
     *("path: former rules in force for what waits", "path: former rules done"),

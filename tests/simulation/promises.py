@@ -13,7 +13,7 @@ from tests.simulation.outcome import Accepted, Delivered, Outcome
 from tests.simulation.quiet import BELIEVED_MS
 from tests.simulation.relays import OTHER, TARGET, compares
 from tests.simulation.world.kafka import START_MS
-from tests.simulation.world.refusing import BAD_VALUES, HOPELESS
+from tests.simulation.world.refusing import BAD_VALUES, HOPELESS, STAYS
 
 from delaytopic_api.records import CONTROL_HEADERS, RECEIPT, RESTATED, DeadLetterReason, Receipt, parse_dead_letter
 from delaytopic_relay.core.commands import Cancel, DueKey, Postpone, Schedule
@@ -227,7 +227,8 @@ def _by_a_zombies_rules(outcome: Outcome, delivered: Delivered) -> bool:
 
 def _is_bad(outcome: Outcome, schedule: Schedule) -> bool:
     """Tell whether Kafka refuses what a schedule delivers."""
-    return (redelivery.payload_of(schedule) if outcome.setup.redelivery else schedule.value) in BAD_VALUES
+    value = redelivery.payload_of(schedule) if outcome.setup.redelivery else schedule.value
+    return value in (*BAD_VALUES, STAYS)
 
 
 def not_withdrawn(outcome: Outcome) -> Complaints:

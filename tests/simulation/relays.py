@@ -10,6 +10,7 @@ from tests.simulation.witness import Witness
 from tests.simulation.world.bucket_log import HORIZON_MS, NAMES, RULES, SimulatedBucketLog
 from tests.simulation.world.clocks import SimulatedClock, SimulatedSecondClock
 from tests.simulation.world.kafka import SOURCE, Kafka
+from tests.simulation.world.refusing import DEAD_LIMIT, TARGET_LIMIT
 from tests.simulation.world.source_client import SimulatedSource
 from tests.simulation.world.strands import Strand
 from tests.simulation.world.target_client import SimulatedTarget
@@ -45,7 +46,6 @@ TARGET, DEAD, OTHER, HISTORY = "target", "dead", "other", "history"
 KEYS: Sequence[Sequence[bytes]] = [(), (b"first key",), (b"second key", b"first key"), (b"third key",)]
 """Keys set, rotated, replaced and removed, in a rolling update that never ends."""
 MAX_DELAY_MS = 8_640_000_000
-LARGEST_BATCH = 1 << 20
 SUSPENSIONS: Mapping[str, Suspension] = {
     "": Suspension(),
     "ingest": Suspension(ingest=True),
@@ -81,6 +81,11 @@ def rules_by(edited: RuleSet) -> Rules:
     allowed = (OTHER,) if edited.allowed else ()
     delays = (edited.default_delay_ms, edited.delay_ms)
     return Rules(Dialect.NATIVE, edited.max_delay_ms, target_mark(TARGET), *delays, ids, allowed=allowed)
+
+
+def limit_of(topic: str) -> int:
+    """The largest batch that a topic takes."""
+    return DEAD_LIMIT if topic == DEAD else TARGET_LIMIT
 
 
 def compares(setup: Setup, number: int) -> bool:
@@ -141,9 +146,10 @@ class Relay:
     def _loop(self, setup: Setup, backlog: Backlog) -> Loop:
         by_key = Partitioning.BY_KEY
         further = FurtherTargets(self.declared.rules.allowed or (), "sim")
-        addressing = Addressing(SOURCE, TARGET, DEAD, by_key, 4, lambda topic: LARGEST_BATCH, further, FORMS)
+        addressing = Addressing(SOURCE, TARGET, DEAD, by_key, 4, limit_of, further, FORMS)
         addressing.packs = self.target.packs
-        addressing.certain_bytes = LARGEST_BATCH // 2
+        addressing.compress = self.target.compress
+        addressing.certain_bytes = TARGET_LIMIT // 2
         reading = Reading(self.declared, lambda rules: dialect_by(rules, TARGET))
         return Loop(
             Parts(

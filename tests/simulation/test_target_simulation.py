@@ -20,3 +20,4 @@ def test_a_target_that_does_not_answer_breaks_no_promise_and_keeps_nothing_else_
     assert findings.counts["path: started over, unanswered"] > PORTION
     assert findings.counts["path: another id"] > PORTION / 2
     assert findings.counts["path: dead letter of a target"] > PORTION / 4
+    assert findings.counts["path: started over, producer-outdated"] > PORTION / 4

@@ -20,6 +20,7 @@ from delaytopic_api.values.choices import (
     BackendType,
     Calendar,
     Capabilities,
+    Compression,
     DeletionPolicy,
     Dialect,
     Guarantee,
@@ -144,6 +145,7 @@ class Settings:
     allowed_targets: list[str]
     """Globs for deliver-to; none of them reaches beyond what the class allows."""
     partitioning: Partitioning
+    compression: Compression
     schedule: ScheduleSettings
     precision: Duration
     guarantee: Guarantee

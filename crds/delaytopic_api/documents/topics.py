@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api.documents.model import Model, require
-from delaytopic_api.values.choices import Management, Partitioning
+from delaytopic_api.values.choices import Compression, Management, Partitioning
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import PartitionCount, ReplicationFactor, TopicGlob, TopicName
 from delaytopic_api.values.topic_config import objections_to_config
@@ -66,3 +66,6 @@ class TargetSpec(TopicSpec):
     """The globs of further topics that the header deliver-to may name, such as `shop.*`."""
     partitioning: Partitioning = Partitioning.BY_KEY
     """ByKey: as Kafka's producers do. SamePartition: the source record's number. RoundRobin: each in turn."""
+    compression: Compression = Compression.AUTO
+    """The compression of what is delivered. Auto: that of the source, where its compression.type names a codec; else
+    none until a record is too large for its topic so, and Zstd from then on. None: never. Others: always."""

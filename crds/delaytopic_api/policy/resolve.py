@@ -122,7 +122,10 @@ def mark_of(settings: Settings) -> str:
 
 def _relay_target(settings: Settings) -> RelayTarget:
     return RelayTarget(
-        topic=settings.target.topic, allowed=settings.allowed_targets, partitioning=settings.partitioning
+        topic=settings.target.topic,
+        allowed=settings.allowed_targets,
+        partitioning=settings.partitioning,
+        compression=settings.compression,
     )
 
 
@@ -177,6 +180,7 @@ def _settings(topic: DelayTopic, delay_class: DelayClass | None) -> Settings:
         topic_provisioning=of_class.topic_provisioning if of_class else TopicProvisioning.DIRECT,
         allowed_targets=spec.target.allowed,
         partitioning=spec.target.partitioning,
+        compression=spec.target.compression,
         schedule=schedule,
         precision=precision,
         guarantee=spec.guarantee or defaults.guarantee or DEFAULT_GUARANTEE,

@@ -13,6 +13,7 @@ from delaytopic_api.records.headers import (
     DEAD_LETTER_DETAIL,
     DEAD_LETTER_REASON,
     DEAD_LETTER_SOURCE,
+    DEAD_LETTER_SOURCE_UNTIL,
     DEAD_LETTER_VALUE_OMITTED,
     Headers,
 )
@@ -43,7 +44,10 @@ class DeadLetterReason(StrEnum):
 
 
 class DeadLetter(NamedTuple):
-    """Reason, origin and time; `omitted_bytes` is the size of a value that the dead-letter topic refused, too."""
+    """Reason, origin and time; `omitted_bytes` is the size of a value that the dead-letter topic refused, too.
+
+    `source_until` says until when the source keeps that value, as its header does; None where nobody knows.
+    """
 
     reason: str
     """A token of `DeadLetterReason`, or one of a newer relay."""
@@ -53,6 +57,7 @@ class DeadLetter(NamedTuple):
     offset: int
     at_ms: int
     omitted_bytes: int | None = None
+    source_until: str | None = None
 
 
 def dead_letter_headers(letter: DeadLetter) -> Headers:
@@ -65,6 +70,8 @@ def dead_letter_headers(letter: DeadLetter) -> Headers:
     ]
     if letter.omitted_bytes is not None:
         headers.append((DEAD_LETTER_VALUE_OMITTED, b"%d" % letter.omitted_bytes))
+    if letter.source_until is not None:
+        headers.append((DEAD_LETTER_SOURCE_UNTIL, letter.source_until.encode()))
     return headers
 
 
@@ -92,6 +99,7 @@ def parse_dead_letter(headers: Sequence[tuple[str, bytes | None]] | None) -> Dea
         offset=int(offset),
         at_ms=_number(last, DEAD_LETTER_AT),
         omitted_bytes=_number(last, DEAD_LETTER_VALUE_OMITTED) if DEAD_LETTER_VALUE_OMITTED in last else None,
+        source_until=_text(last, DEAD_LETTER_SOURCE_UNTIL) if DEAD_LETTER_SOURCE_UNTIL in last else None,
     )
 
 

@@ -14,7 +14,16 @@ from delaytopic_api.documents.metadata import API_VERSION, ApiVersion
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.relay.connection import FilePath, KafkaClient, RedisClient
-from delaytopic_api.values.choices import BackendType, Dialect, Guarantee, Ids, Partitioning, PendingAccess, Suspend
+from delaytopic_api.values.choices import (
+    BackendType,
+    Compression,
+    Dialect,
+    Guarantee,
+    Ids,
+    Partitioning,
+    PendingAccess,
+    Suspend,
+)
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.names import Matching, Namespace, ObjectName, Sha256, TopicGlob, TopicId, TopicName
 from delaytopic_api.values.quantity import Quantity
@@ -55,6 +64,8 @@ class RelayTarget(Model):
     """Globs of further topics that deliver-to may name."""
     partitioning: Partitioning = Partitioning.BY_KEY
     """The choice of the target partition."""
+    compression: Compression = Compression.AUTO
+    """The compression of what is delivered; with Auto that of the source, or Zstd once a record is too large."""
 
 
 class RelayDeadLetter(Model):

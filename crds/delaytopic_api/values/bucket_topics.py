@@ -13,8 +13,9 @@ from delaytopic_api.values.topic_config import MOST_MESSAGE_BYTES
 
 MARGIN_MS: Final = 7 * 86_400_000
 """Kept beyond the time at which a segment is read: that long relays may stand still."""
-LARGEST_BATCH_BYTES: Final = 2 << 20
-"""A segment may hold a record of the source's usual limit, and says more of it."""
+LARGEST_BATCH_BYTES: Final = 16 << 20
+"""A segment may hold a record that came compressed: it is judged by its size in memory, as a broker compares what is
+compressed, and how large that is nobody knows beforehand."""
 SPARE_BUCKETS: Final = 1
 """Beyond those that the longest delay needs: it takes over a part of the farthest range when that is too full."""
 
@@ -69,7 +70,7 @@ def same_name(one: int, other: int) -> bool:
 
 
 def bucket_topics(
-    backend_id: str, horizon_ms: int, max_delay_ms: int, source_batch_bytes: int = LARGEST_BATCH_BYTES // 2
+    backend_id: str, horizon_ms: int, max_delay_ms: int, source_batch_bytes: int = 0
 ) -> list[BucketTopic]:
     """The topics to create. A segment of bucket k waits for horizon * 2^k; retention is twice that, and a margin.
 

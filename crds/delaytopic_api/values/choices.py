@@ -128,6 +128,17 @@ class Partitioning(StrEnum):
     ROUND_ROBIN = "RoundRobin"
 
 
+class Compression(StrEnum):
+    """The compression of what relays send."""
+
+    AUTO = "Auto"
+    NONE = "None"
+    GZIP = "Gzip"
+    SNAPPY = "Snappy"
+    LZ4 = "Lz4"
+    ZSTD = "Zstd"
+
+
 class Management(StrEnum):
     """The party that manages a topic."""
 

@@ -19,10 +19,12 @@ from delaytopic_api.records import (
     DEAD_LETTER_DETAIL,
     DEAD_LETTER_REASON,
     DEAD_LETTER_SOURCE,
+    DEAD_LETTER_SOURCE_UNTIL,
     DEAD_LETTER_VALUE_OMITTED,
     DELIVER_AFTER,
     DELIVER_AT,
     DELIVER_EXPIRES_AT,
+    UNLIMITED,
     DeadLetter,
     Headers,
     parse_dead_letter,
@@ -35,7 +37,14 @@ from delaytopic_process.errors import InputError
 
 _PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,18})", re.ASCII)
 _GIVEN = frozenset(
-    {DEAD_LETTER_REASON, DEAD_LETTER_DETAIL, DEAD_LETTER_SOURCE, DEAD_LETTER_AT, DEAD_LETTER_VALUE_OMITTED}
+    {
+        DEAD_LETTER_REASON,
+        DEAD_LETTER_DETAIL,
+        DEAD_LETTER_SOURCE,
+        DEAD_LETTER_AT,
+        DEAD_LETTER_VALUE_OMITTED,
+        DEAD_LETTER_SOURCE_UNTIL,
+    }
 )
 _TIMES = frozenset({DELIVER_AT, DELIVER_AFTER, DELIVER_EXPIRES_AT})
 # Some dialects put words of their own between the record's headers and those above.
@@ -165,7 +174,7 @@ def missing_part(record: StoredRecord) -> str | None:
         return None
     at = f"the source topic has the record, at {_source(letter)}"
     if letter.omitted_bytes is not None:
-        return f"its value of {letter.omitted_bytes:,} bytes was left out; {at}"
+        return f"its value of {letter.omitted_bytes:,} bytes was left out; {at}{_kept(letter.source_until)}"
     if own_headers(record.headers, letter):
         return None
     if letter.detail.endswith(_HEADERS_MISSING):
@@ -173,6 +182,12 @@ def missing_part(record: StoredRecord) -> str | None:
     if _is_kaspr_rejection(record.value, letter.detail):
         return f"it is a rejection as Kaspr writes it, without the scheduler's headers; {at}"
     return None
+
+
+def _kept(until: str | None) -> str:
+    if until is None:
+        return ""
+    return ", for ever" if until == UNLIMITED else f", until {until}"
 
 
 def _is_kaspr_rejection(value: bytes | None, detail: str) -> bool:
@@ -334,6 +349,7 @@ def json_line(record: StoredRecord) -> str:
         "detail": letter.detail if letter else None,
         "source": _source(letter),
         "omittedBytes": letter.omitted_bytes if letter else None,
+        "sourceUntil": letter.source_until if letter else None,
         **_content("key", record.key),
         **_content("value", record.value),
         "headers": [{"name": name, **_content("value", value)} for name, value in record.headers or ()],

@@ -57,6 +57,8 @@ class DeadLetterDocument(Model):
     """The size of its value; null for a null value."""
     omitted_bytes: int | None = None
     """The size of a value that the relay left out, as it was too large for the dead-letter topic, too."""
+    source_until: str | None = None
+    """Until when the source topic keeps such a value: an instant, or unlimited; null where that is not known."""
     sent_again: bool | None = None
     """True if it was sent again; null where the gateway may not know."""
     cannot_be_sent: str | None = None
@@ -181,6 +183,7 @@ def letter_document(letter: Letter, *, with_contents: bool) -> DeadLetterDocumen
             "key_bytes": letter.key_bytes,
             "value_bytes": letter.value_bytes,
             "omitted_bytes": facts.omitted_bytes,
+            "source_until": facts.source_until,
         }
     )
 

@@ -48,6 +48,7 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
         yield from _topic_rows("spec.history", settings.history, "the source's name", BROKERS)
     yield _Row("topicProvisioning", settings.topic_provisioning, ("topicProvisioning",))
     yield _Row("spec.target.partitioning", settings.partitioning)
+    yield _Row("spec.target.compression", settings.compression)
     yield _Row("spec.schedule.dialect", schedule.dialect)
     yield _Row("spec.schedule.defaultDelay", schedule.default_delay)
     yield _Row("spec.schedule.delay", schedule.delay)

@@ -23,6 +23,7 @@ from delaytopic_api.values import Partitioning, is_reserved
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Reject, Restated, Schedule
 from delaytopic_relay.core.entries import all_plain, size, sizes
 from delaytopic_relay.delivery.reachability import Trouble
+from delaytopic_relay.delivery.shrinking import may_shrink_to, shrunk_bytes
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.reading import RecordError, TopicGlobs
 from delaytopic_relay.dialects.writing import Companion, Departure, Written
@@ -186,8 +187,14 @@ class Addressing:
         """Values up to this size need no check; set from the target's limit."""
         self.count: PartitionCount = lambda topic: None
         """Asked where a record chooses its partition."""
+        self.source_until: Callable[[int | None], str | None] = lambda timestamp_ms: None
+        """Tells how long the source keeps a record with this timestamp, for a dead letter without its value."""
         self.packs = False
         """True if plain schedules leave in batches; set where the target takes these."""
+        self.compress: Callable[[], None] | None = None
+        """Has the target compress, if it does not yet; asked where something may fit only so. None if it may not."""
+        self.doubtful: dict[tuple[int, int], int] = {}
+        """What was sent since the last commit although it fits only if it is compressed well, and the topic's limit."""
         self.unavailable: Mapping[str, Trouble] = {}
         """Further targets that do not answer: records for them are dead letters."""
         self.refused: dict[tuple[int, int], Refused] = {}
@@ -309,7 +316,7 @@ class Addressing:
             objection = self._objection(departure.partition, schedule, record, departure.sent_ms)
             # What goes along is no larger than the record.
             for other in () if small else along:
-                objection = objection or self._too_large(schedule, other)
+                objection = objection or self._too_large(departure.partition, schedule, other)
             if objection is not None:
                 rejects.append(objection)
                 return
@@ -351,7 +358,7 @@ class Addressing:
         except RecordError as error:
             return _reject(schedule, error.reason, error.detail)
         record = Outgoing(written.topic, written.value, written.key, written.headers, written.partition)
-        return self._too_large(schedule, record) or record
+        return self._too_large(departure.partition, schedule, record) or record
 
     def _partition_of(self, topic: str, written: Written, shard: int) -> int:
         if written.partition == ANY_PARTITION and written.partition_key is None:
@@ -396,15 +403,26 @@ class Addressing:
                 DeadLetterReason.UNKNOWN_TARGET,
                 f"the topic {record.topic} does not exist, or this relay's user may not describe it and write to it",
             )
-        return self._too_large(schedule, record)
+        return self._too_large(shard, schedule, record)
 
-    def _too_large(self, schedule: Schedule, record: Outgoing) -> Reject | None:
+    def _too_large(self, shard: int, schedule: Schedule, record: Outgoing) -> Reject | None:
         limit = self._limit(record.topic)
         size = record_batch_bytes(record.key, record.value, record.headers)
-        if limit is None or size <= limit:
+        if limit is None or size <= limit or self._may_fit((shard, schedule.offset), record.value, limit):
             return None
         detail = f"it takes {size} bytes with its receipt, {record.topic} allows {limit} (max.message.bytes)"
         return _reject(schedule, DeadLetterReason.TOO_LARGE, detail)
+
+    def _may_fit(self, place: tuple[int, int], value: bytes | None, limit: int) -> bool:
+        """Return whether something of this place may fit into a topic once it is compressed.
+
+        A broker compares the size that a batch has then, which nobody knows before: Kafka judges.
+        """
+        if self.compress is None or not may_shrink_to(value or b"", limit):
+            return False
+        self.compress()
+        self.doubtful[place] = limit
+        return True
 
     def dead_letters(self, shard: int, rejects: Sequence[Reject], sent_ms: int) -> list[Outgoing]:
         """The records for the dead-letter topic: untouched, with reason and source coordinates appended.
@@ -424,11 +442,17 @@ class Addressing:
         headers = [*own.headers, *dead_letter_headers(letter)]
         refused = self.refused.get((shard, reject.offset))
         was_refused = refused is not None and refused.dead_letter
-        if not was_refused and self._fits(self._dead_letter, own.key, own.value, headers):
+        if refused is not None:
+            self._used_refusals.add((shard, reject.offset))
+        if not was_refused and (
+            self._fits(self._dead_letter, own.key, own.value, headers) or self._letter_may_fit(shard, reject)
+        ):
             record = Outgoing(self._dead_letter, own.value, own.key, headers)
             # Where Kafka refused one of them, nobody knows which: the letter goes alone.
             return [record] if refused is not None or own.tombstone is None else [record, *self._end(own.tombstone)]
-        omitted = letter._replace(omitted_bytes=len(reject.value or b""))
+        omitted = letter._replace(
+            omitted_bytes=len(reject.value or b""), source_until=self.source_until(reject.timestamp_ms)
+        )
         headers = [*own.headers, *dead_letter_headers(omitted)]
         if was_refused or not self._fits(self._dead_letter, own.key, None, headers):
             key = own.key if own.key is not None and len(own.key) <= LARGEST_KEPT_KEY else None
@@ -440,6 +464,19 @@ class Addressing:
         fits = self._fits(topic, key, None, headers)
         return [Outgoing(topic, None, key, headers, tombstone.partition)] if fits else []
 
+    def _letter_may_fit(self, shard: int, reject: Reject) -> bool:
+        """Return whether a dead letter may fit once it is compressed.
+
+        Of what Kafka has refused already only what is likely to fit is tried again, as each refusal costs a tick.
+        """
+        limit, place, value = self._limit(self._dead_letter), (shard, reject.offset), reject.value or b""
+        if limit is None:
+            return False
+        refused = self.doubtful.get(place) if reject.reason is DeadLetterReason.TOO_LARGE else None
+        if refused is not None and (limit <= refused or limit < shrunk_bytes(value)):
+            return False
+        return self._may_fit(place, value, limit)
+
     def _fits(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> bool:
         limit = self._limit(topic)
         return limit is None or record_batch_bytes(key, value, headers) <= limit
@@ -449,6 +486,7 @@ class Addressing:
         if committed:
             for place in self._used_refusals:
                 self.refused.pop(place, None)
+            self.doubtful.clear()
         self._used_refusals.clear()
 
 

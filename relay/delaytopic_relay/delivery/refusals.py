@@ -28,7 +28,7 @@ def note_refusals(addressing: Addressing, refusals: Sequence[Refusal]) -> None:
     """Remember which records were refused, and give the tick up; raises `TransactionAborted` if there was any.
 
     Where the record is not known yet, the target sends the next ones one by one, and finds it then. After a refusal
-    for its size no record is taken to fit without being measured.
+    for its size no record is taken to fit without being measured, unless it was doubtful that this one fits.
     """
     if not refusals:
         return
@@ -36,7 +36,7 @@ def note_refusals(addressing: Addressing, refusals: Sequence[Refusal]) -> None:
         if refusal.shard is not None and refusal.offset is not None:
             reason = DeadLetterReason.TOO_LARGE if refusal.too_large else DeadLetterReason.REFUSED_BY_KAFKA
             addressing.refused[refusal.shard, refusal.offset] = Refused(reason, refusal.error, refusal.dead_letter)
-    if any(refusal.too_large for refusal in refusals):
+    if any(refusal.too_large and (refusal.shard, refusal.offset) not in addressing.doubtful for refusal in refusals):
         addressing.certain_bytes = 0
     raise TransactionAborted(f"Kafka refused {len(refusals)} records: {refusals[0].error}")
 

@@ -34,6 +34,7 @@ from delaytopic_relay.errors import (
     BucketLost,
     CommitUnknown,
     Fenced,
+    ProducerOutdated,
     StandsStill,
     StateInDoubt,
     TransactionAborted,
@@ -298,7 +299,9 @@ class Loop:
         self._holding.dropped(lost, self._tick_started_ms)
         self._addressing.refusals_settled(committed=False)
         self._target.abort()
-        self._target_is_spent = self._target_is_spent or isinstance(lost, Fenced | CommitUnknown | Unanswered)
+        self._target_is_spent = self._target_is_spent or isinstance(
+            lost, Fenced | CommitUnknown | Unanswered | ProducerOutdated
+        )
         self.waiting.update(dict.fromkeys(self.shards, lost.cause))
         try:
             self._source.pause(self.shards)

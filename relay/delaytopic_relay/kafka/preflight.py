@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import NamedTuple
 
+from delaytopic_api.records import LAST_INSTANT_MS, UNLIMITED
 from delaytopic_api.relay import RelayConfig
 
 UNLIMITED_BYTES = 1 << 62
@@ -21,6 +23,24 @@ class TopicFacts(NamedTuple):
     def largest_batch_bytes(self) -> int:
         """`max.message.bytes`."""
         return int(self.settings.get("max.message.bytes", UNLIMITED_BYTES))
+
+    def keeps_until(self, timestamp_ms: int | None) -> str | None:
+        """Return until when it keeps a record with this timestamp: an instant, or `UNLIMITED`; None if nobody knows.
+
+        What is deleted by size or by key depends on what comes after it. Kafka deletes whole segments, and none before
+        its youngest record is that old: it may keep the record longer.
+        """
+        if (self.settings.get("cleanup.policy"), self.settings.get("retention.bytes")) != ("delete", "-1"):
+            return None
+        retention_ms = int(self.settings["retention.ms"])
+        if retention_ms < 0:
+            return UNLIMITED
+        if timestamp_ms is None:
+            return None
+        until_ms = timestamp_ms + retention_ms
+        if until_ms > LAST_INSTANT_MS:
+            return UNLIMITED
+        return datetime.fromtimestamp(until_ms // 1_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Finding(NamedTuple):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from delaytopic_api.values import Compression
+
 Settings = dict[str, str | int | float | bool]
 
 FETCH_QUEUE_BYTES_KIB = 16_384
@@ -13,6 +17,10 @@ FETCH_BYTES = 2 << 20
 TRANSACTION_TIMEOUT_MS = 30_000
 LARGEST_REQUEST_BYTES = 64 << 20
 LARGEST_BATCH_BYTES = 512 << 10
+NO_CODEC = "none"
+CODECS = frozenset({"gzip", "snappy", "lz4", "zstd"})
+BEST_CODEC = "zstd"
+"""The codec where nobody has named one and something has to become small."""
 PROBE_TIMEOUT_MS = 4_000
 METADATA_REFRESH_MS = 10_000
 """Partitions that are added to a topic are found after this time; by default, after five minutes only."""
@@ -110,13 +118,27 @@ def bucket_reader_settings(connection: Settings, group_id: str, client_id: str) 
     }
 
 
-def producer_settings(connection: Settings, client_id: str, transactional_id: str | None, batch_bytes: int) -> Settings:
+def codec_of(compression: Compression, source: Mapping[str, str]) -> str:
+    """Return the codec that the target's producer begins with; `source` are the settings of the source topic.
+
+    Auto follows the source where its topic names a codec: there the broker compresses whatever comes. Otherwise nothing
+    tells what producers do, and to compress what came uncompressed would cost time that nobody has asked for.
+    """
+    if compression is not Compression.AUTO:
+        return compression.value.lower()
+    named = source.get("compression.type", "")
+    return named if named in CODECS else NO_CODEC
+
+
+def producer_settings(
+    connection: Settings, client_id: str, transactional_id: str | None, batch_bytes: int, codec: str = NO_CODEC
+) -> Settings:
     """For target, dead-letter and bucket topics.
 
     Idempotence keeps the order across retries. Only failures are reported, so that a good record costs
     no call. A batch must not exceed what the topic takes: the broker would refuse all of it.
     A topic that is gone stays so: made by asking for it, it would have none of the settings that it needs.
-    Partitions are chosen as the Java client does.
+    Partitions are chosen as the Java client does. The codec is that of all topics: a client has one for what it sends.
     """
     settings: Settings = {
         **connection,
@@ -125,6 +147,7 @@ def producer_settings(connection: Settings, client_id: str, transactional_id: st
         "acks": "all",
         "linger.ms": 1,
         "partitioner": "murmur2_random",
+        "compression.type": codec,
         "batch.size": min(batch_bytes, LARGEST_BATCH_BYTES),
         "message.max.bytes": LARGEST_REQUEST_BYTES,
         "queue.buffering.max.messages": 200_000,

@@ -23,11 +23,12 @@ from delaytopic_relay.errors import (
     CommitUnknown,
     Fenced,
     KafkaUnavailable,
+    ProducerOutdated,
     StateInDoubt,
     TransactionAborted,
     Unanswered,
 )
-from delaytopic_relay.kafka.settings import Settings
+from delaytopic_relay.kafka.settings import BEST_CODEC, NO_CODEC, Settings
 from delaytopic_relay.kafka.source import offsets_of
 from delaytopic_relay.kafka.timeouts import BoundedCalls
 from delaytopic_relay.ports import GroupMetadata, InVain, Target, never
@@ -118,6 +119,10 @@ class KafkaTarget:
         self._abandoned: list[Producer] = []
         self._caution = Caution()
         self._sender: Sender | None = None
+        self._compresses = False
+        """True if the producer compresses; then each that replaces it does, too."""
+        self._largest_shared_bytes = 0
+        """A record with a larger value has a batch of its own."""
         self._producer = self._new_producer()
 
     @property
@@ -127,6 +132,10 @@ class KafkaTarget:
 
     def _new_producer(self) -> Producer:
         settings: dict[str, Any] = {**self._make_settings(self._id)}
+        if self._compresses and settings["compression.type"] == NO_CODEC:
+            settings["compression.type"] = BEST_CODEC
+        self._compresses = settings["compression.type"] != NO_CODEC
+        self._largest_shared_bytes = settings["batch.size"]
         if make_sender is not None:
             settings["plugin.library.paths"] = plugin
         producer = Producer(settings, logger=client_logger("target"))
@@ -146,6 +155,20 @@ class KafkaTarget:
         """Return whether `send` takes batches of plain schedules, too."""
         return self._sender is not None
 
+    def compress(self) -> None:
+        """Compress from now on. Raises `ProducerOutdated` where only `replace` can do so, as a transaction is open.
+
+        The client's producers compress all that they send or nothing, and cannot be changed.
+        """
+        if self._compresses:
+            return
+        self._compresses = True
+        log.info("compresses from now on", codec=BEST_CODEC)
+        if self._id is not None or self._wait(never):
+            raise ProducerOutdated("a record is due that fits its topic only if it is compressed")
+        self._take_failures()
+        self._producer = self._new_producer()
+
     def send(self, records: Sequence[Departing]) -> None:
         """Produce; a full queue is waited for.
 
@@ -161,6 +184,7 @@ class KafkaTarget:
         """All arguments go by position, which takes a third off the cost of the call."""
         produce: Any = self._producer.produce
         report = partial(self._on_failure, sender)
+        shared_bytes = self._largest_shared_bytes
         for record in records:
             if (self._failures or self._error is not None) and self._id is not None:
                 return
@@ -169,10 +193,12 @@ class KafkaTarget:
                 continue
             self._sent += 1
             topic, value, key, headers, partition = record
+            # What is alone in its batch is known when that is refused.
+            known = careful or (value is not None and len(value) > shared_bytes)
             try:
-                produce(topic, value, key, partition, self._tracker(record) if careful else report, None, 0, headers)
+                produce(topic, value, key, partition, self._tracker(record) if known else report, None, 0, headers)
             except BufferError:
-                self._send_after_waiting(record, report)
+                self._send_after_waiting(record, self._tracker(record) if known else report)
             except KafkaException as error:
                 self._refused_at_once(record, error)
             if careful:
@@ -299,14 +325,19 @@ class KafkaTarget:
         """Wait for acknowledgements; return how many are missing after all."""
         begun_s = moved_s = time.monotonic()
         least = self._guard(partial(self._producer.flush, ASK_EACH_S))
-        while least:
+        while least and not self._is_in_vain_by_a_refusal():
             left, now_s = self._guard(partial(self._producer.flush, ASK_EACH_S)), time.monotonic()
             silent_s = now_s - moved_s
             if left < least:
                 least, moved_s, silent_s = left, now_s, 0.0
             if left and (now_s - begun_s > COMMIT_TIMEOUT_S or in_vain(int(silent_s * 1_000))):
                 return left
-        return 0
+        return least
+
+    def _is_in_vain_by_a_refusal(self) -> bool:
+        """Return whether a record was refused, after which the client sends nothing more in a transaction."""
+        self._take_failures()
+        return self._id is not None and bool(self._failures)
 
     def _give_up(self) -> None:
         """Give up what is not acknowledged, which tells what that is."""
@@ -490,6 +521,10 @@ class SplitTarget:
     def send(self, records: Sequence[Departing]) -> None:
         """Produce records that are visible at once."""
         self._plain.send(records)
+
+    def compress(self) -> None:
+        """Compress what is delivered from now on."""
+        self._plain.compress()
 
     def store(self, records: Sequence[Outgoing]) -> None:
         """Produce the backlog's records in the transaction."""

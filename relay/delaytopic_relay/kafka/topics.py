@@ -124,6 +124,14 @@ class TopicReader:
             return UNLIMITED_BYTES
         return facts.largest_batch_bytes if facts is not None else None
 
+    def keeps_until(self, topic: str, timestamp_ms: int | None) -> str | None:
+        """Return until when an own topic keeps a record, as `TopicFacts` does; None without an answer."""
+        try:
+            facts = self.read(topic)
+        except KafkaUnavailable:
+            return None
+        return facts.keeps_until(timestamp_ms) if facts is not None else None
+
     def partitions(self, topic: str) -> int | None:
         """The number of a topic's partitions; None if nothing can be sent there, or without an answer."""
         if self.limit(topic) is None:

@@ -23,6 +23,7 @@ from delaytopic_relay.errors import (
     BucketLost,
     CommitUnknown,
     Fenced,
+    ProducerOutdated,
     StateInDoubt,
     TransactionAborted,
     Unanswered,
@@ -78,7 +79,10 @@ RECOVERY_CAUSES = (
     "assigned",
     *(
         error.cause
-        for error in (StateInDoubt, BacklogMoved, TransactionAborted, Unanswered, CommitUnknown, Fenced, BucketLost)
+        for error in (
+            *(StateInDoubt, BacklogMoved, TransactionAborted, Unanswered, ProducerOutdated, CommitUnknown, Fenced),
+            BucketLost,
+        )
     ),
 )
 

@@ -101,6 +101,9 @@ class BrokenTarget:
     def send(self, records: Sequence[Departing]) -> None:
         self.target.send(records)
 
+    def compress(self) -> None:
+        self.target.compress()
+
     def store(self, records: Sequence[Outgoing]) -> None:
         self.target.store(records)
 

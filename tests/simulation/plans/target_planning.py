@@ -1,4 +1,7 @@
-"""Plans for relays whose targets are in trouble: a topic, or one partition of it, takes nothing for a time."""
+"""Plans for relays whose targets are in trouble: a topic, or one partition of it, takes nothing for a time.
+
+Some records are too large for the targets, of which some fit once they are compressed.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ from tests.simulation.plans.bucket_planning import bucket_plan_for
 from tests.simulation.plans.plan import Action, Pass, Plan, Produce, Recipe, TargetSilent
 from tests.simulation.plans.planning import plan_for
 from tests.simulation.plans.workloads import ELSEWHERE
+from tests.simulation.world.refusing import LARGE_VALUES
 
 SHARES = (0.02, 0.06, 0.15)
 SILENT_MS = (50, 700, 3_000, 6_000, 12_000, 60_000)
 FURTHER = 0.25
 """The share of records that name the further target."""
+LARGE = 0.03
+"""The share of records that are too large as they are."""
 
 
 def target_plan_for(seed: int) -> Plan:
@@ -40,7 +46,18 @@ def _with_silences(plan: Plan, seed: int) -> Plan:
             actions.append(_with_elsewhere(action, rng))
         else:
             actions.append(action)
-    return Plan(setup, tuple(actions))
+    return Plan(setup, tuple(_with_large(action, rng) for action in actions))
+
+
+def _with_large(action: Action, rng: random.Random) -> Action:
+    if not isinstance(action, Produce):
+        return action
+    return action._replace(
+        recipes=tuple(
+            recipe._replace(value=rng.choice(LARGE_VALUES)) if not recipe.cancel and rng.random() < LARGE else recipe
+            for recipe in action.recipes
+        )
+    )
 
 
 def _with_elsewhere(action: Produce, rng: random.Random) -> Produce:

@@ -9,6 +9,12 @@ REFUSED = b"refused"
 TOO_LARGE = b"too large"
 HOPELESS = b"too large for the dead-letter topic, too"
 BAD_VALUES = (REFUSED, TOO_LARGE, HOPELESS)
+TARGET_LIMIT, DEAD_LIMIT = 1_000, 2_000
+"""The largest batch of targets, and of the dead-letter topic."""
+SHRINKS = b"fits if it is compressed, and only then " * 30
+STAYS = b"seems to fit if it is compressed, but not " * 30
+"""A relay cannot tell one from the other."""
+LARGE_VALUES = (SHRINKS, STAYS)
 
 
 def is_refused_again(record: Outgoing) -> bool:
@@ -16,14 +22,19 @@ def is_refused_again(record: Outgoing) -> bool:
     return record.topic == "source" and (record.value or b"").endswith(REFUSED)
 
 
-def refusal_of(record: Outgoing, *, careful: bool) -> Refusal | None:
-    """None for a record that Kafka takes; whose record it was is only known when records go one by one."""
+def refusal_of(record: Outgoing, *, careful: bool, compresses: bool) -> Refusal | None:
+    """None for a record that Kafka takes; whose record it was is only known of those that go alone.
+
+    So do large ones always.
+    """
     shard, offset, dead = source_of(record.headers)
+    large = record.value in LARGE_VALUES
     refused = record.value == HOPELESS if dead else record.value in BAD_VALUES
+    refused = refused or (large and not dead and (record.value == STAYS or not compresses))
     again = is_refused_again(record)
     if not refused and not again:
         return None
     too_large = record.value != REFUSED and not again
-    if not careful:
+    if not careful and not large:
         return Refusal("refused", too_large)
     return Refusal("refused", too_large, shard, offset, dead)

@@ -21,6 +21,7 @@ from delaytopic_relay.errors import (
     CommitUnknown,
     Fenced,
     KafkaUnavailable,
+    ProducerOutdated,
     StateInDoubt,
     TransactionAborted,
     Unanswered,
@@ -62,6 +63,7 @@ class SimulatedTarget:
         self._caution = Caution()
         self._is_careful = False
         self._stored = False
+        self._compresses = self._is_to_compress = False
         self._number = 1
         self._epoch = kafka.transactions.initialise(self.owner) if transactional else 0
 
@@ -89,6 +91,16 @@ class SimulatedTarget:
                 return
             self._gate.call("produce", partial(self._produce, record), self._refuse)
 
+    def compress(self) -> None:
+        if self._compresses:
+            return
+        self._is_to_compress = True
+        self._kafka.counts["path: compresses from now on"] += 1
+        if self.owner:
+            raise ProducerOutdated("what is due fits only if it is compressed")
+        self._flush()
+        self._compresses = True
+
     def store(self, records: Sequence[Outgoing]) -> None:
         self._kafka.counts["path: stored again before the commit"] += self._stored
         self._stored = True
@@ -99,7 +111,7 @@ class SimulatedTarget:
         refusal = self.refusal_of(record)
         if refusal is not None:
             self._kafka.counts["path: record refused"] += 1
-            self._caution.refused(known=self._is_careful)
+            self._caution.refused(known=refusal.shard is not None)
             self._failures.append(refusal)
             return
         life = Life(self._name, dict(self.recovered))
@@ -109,7 +121,7 @@ class SimulatedTarget:
 
     def refusal_of(self, record: Outgoing) -> Refusal | None:
         """Return why Kafka refuses a record for good; None for one that it takes."""
-        return refusal_of(record, careful=self._is_careful)
+        return refusal_of(record, careful=self._is_careful, compresses=self._compresses)
 
     def _flush(self) -> None:
         """Let what was buffered reach the broker; it tells a fenced producer so only in the reports."""
@@ -272,6 +284,7 @@ class SimulatedTarget:
         self._silent.clear()
         self._acknowledged = False
         self._kafka.counts["path: producer replaced"] += 1
+        self._compresses = self._is_to_compress
         if self.owner and self._needs_another_id:
             self._number += 1
             self.owner = f"{self._name}{AGAIN}{self._number}"

@@ -121,6 +121,8 @@ class Setup(NamedTuple):
     memory_bytes: int = PLENTY
     chunk: int = 1_000
     limit: TopicLimit = lambda topic: 1 << 20
+    compresses: bool = False
+    """True if the target may compress."""
     target: Callable[[World, str], WorldTarget] = StrictTarget
     suspension: Suspension = Suspension()
     max_delay_ms: int = 8_640_000_000
@@ -185,6 +187,7 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
     origin = Origin(world.kafka.topic, "group", setup.accepted)
     addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER, setup.forms)
     addressing.count = setup.partition_count
+    addressing.compress = target.compress if setup.compresses else None
     takeover = Takeover(
         source, target, backlog, events, lambda owner: owner not in setup.strangers, reading, origin, clock
     )

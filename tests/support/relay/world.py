@@ -135,7 +135,7 @@ class WorldTarget(SimulatedTarget):
         super().send(records)
 
     def refusal_of(self, record: Outgoing) -> Refusal | None:
-        return self.refuse(record)
+        return self.refuse(record) or super().refusal_of(record)
 
     def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
         super().commit(progress, group)

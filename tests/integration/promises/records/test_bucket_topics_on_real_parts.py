@@ -112,6 +112,8 @@ def test_a_relay_waits_for_missing_bucket_topics_and_names_them(route: Route) ->
 @ONLY_BUCKETS
 def test_what_is_too_large_for_a_bucket_is_a_dead_letter_and_holds_up_nobody(make_route: MakeRoute) -> None:
     route = make_route({"max.message.bytes": str(4 << 20)})
+    smaller = {"max.message.bytes": str(2 << 20)}
+    create_topics(route.servers.bootstrap_servers, [TopicPlan(name, config=smaller) for name in names(route)])
     route.start_relay().wait_until_delivering(PARTITIONS)
     far = [("deliver-after", b"30m")]
     large = Sent(b"k", bytes(3 << 20), [*far], 1)

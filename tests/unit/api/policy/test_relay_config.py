@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from tests.support.paths import ROOT
 
@@ -15,6 +17,7 @@ from delaytopic_api import (
     resolve,
 )
 from delaytopic_api.relay import HttpServer, KafkaClient, RedisClient, RelayLimits
+from delaytopic_api.values import Compression
 
 EXAMPLE = ROOT / "examples/reminders.yaml"
 KAFKA = KafkaClient(bootstrap_servers="127.0.0.1:9092")
@@ -37,7 +40,7 @@ def test_the_relay_is_told_everything_that_is_in_force() -> None:
         "namespace": "shop",
         "groupId": "delaytopic.shop.order-reminders",
         "source": {"topic": "shop.order-reminders.delayed"},
-        "target": {"topic": "shop.order-reminders", "allowed": [], "partitioning": "ByKey"},
+        "target": {"topic": "shop.order-reminders", "allowed": [], "partitioning": "ByKey", "compression": "Auto"},
         "deadLetter": {"topic": "shop.order-reminders.delayed.dlq"},
         "schedule": {"dialect": "Native", "maxDelay": "720h", "ids": "ByHeader"},
         "precision": "50ms",
@@ -70,6 +73,14 @@ def test_what_the_relay_is_told_it_can_read(schedule: str) -> None:
     config = relay_config(settings_of(text), KAFKA, REDIS)
 
     assert load_relay_config(dump_yaml(config)) == config
+
+
+@pytest.mark.parametrize("compression", Compression)
+def test_the_relay_is_told_how_what_it_delivers_is_compressed(compression: Compression) -> None:
+    settings = settings_of(EXAMPLE.read_text())
+    edited = dataclasses.replace(settings, compression=compression)
+
+    assert relay_config(edited, KAFKA, REDIS, HttpServer(host="127.0.0.1", port=0)).target.compression is compression
 
 
 def test_the_look_ahead_of_autoscaling_is_how_far_the_relay_counts() -> None:

@@ -30,6 +30,7 @@ from delaytopic_api.documents import (
 from delaytopic_api.values import (
     AutoscalingMode,
     BackendType,
+    Compression,
     DeletionPolicy,
     Dialect,
     Duration,
@@ -97,6 +98,7 @@ def test_without_a_class_the_documented_defaults_are_in_force() -> None:
         topic_provisioning=TopicProvisioning.DIRECT,
         allowed_targets=[],
         partitioning=Partitioning.BY_KEY,
+        compression=Compression.AUTO,
         schedule=ScheduleSettings(Dialect.NATIVE, None, None, Duration("720h"), Ids.BY_HEADER),
         precision=Duration("1s"),
         guarantee=Guarantee.EXACTLY_ONCE,

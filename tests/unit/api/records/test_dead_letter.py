@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_api import DeadLetter, MalformedHeader
-from delaytopic_api.records import DeadLetterReason, Headers, dead_letter_headers, parse_dead_letter
+from delaytopic_api.records import UNLIMITED, DeadLetterReason, Headers, dead_letter_headers, parse_dead_letter
 
 LETTER = DeadLetter("malformed-header", "deliver-at is no time: “soon”", "shop.delayed", 3, 12345, 1795269686270)
 
@@ -18,6 +18,7 @@ letters = st.builds(
     offset=st.integers(0, 2**63 - 1),
     at_ms=st.integers(0, 2**62),
     omitted_bytes=st.none() | st.integers(0, 2**31),
+    source_until=st.none() | st.sampled_from([UNLIMITED, "2026-12-21T14:01:26Z"]),
 )
 headers = st.lists(st.tuples(st.sampled_from(["a", "deliver-at", "delay-receipt"]), st.none() | st.binary(max_size=5)))
 
@@ -31,10 +32,13 @@ def test_a_dead_letter_says_why_whence_and_when() -> None:
     ]
 
 
-def test_a_dead_letter_without_its_value_says_how_large_that_was() -> None:
-    too_large = LETTER._replace(reason="too-large", omitted_bytes=2_000_000)
+def test_a_dead_letter_without_its_value_says_how_large_that_was_and_until_when_the_source_has_it() -> None:
+    too_large = LETTER._replace(reason="too-large", omitted_bytes=2_000_000, source_until="2026-12-21T14:01:26Z")
 
-    assert dead_letter_headers(too_large)[4:] == [("dead-letter-value-omitted", b"2000000")]
+    assert dead_letter_headers(too_large)[4:] == [
+        ("dead-letter-value-omitted", b"2000000"),
+        ("dead-letter-source-until", b"2026-12-21T14:01:26Z"),
+    ]
 
 
 @given(headers, letters)

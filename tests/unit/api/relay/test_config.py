@@ -15,7 +15,7 @@ name: order-reminders
 namespace: shop
 groupId: delaytopic.shop.order-reminders
 source: {topic: a}
-target: {topic: b, allowed: ["shop.*"], partitioning: ByKey}
+target: {topic: b, allowed: ["shop.*"], partitioning: ByKey, compression: Lz4}
 deadLetter: {topic: a.dlq}
 schedule: {dialect: Native, defaultDelay: 5m, maxDelay: 720h, ids: ByHeader}
 precision: 1s

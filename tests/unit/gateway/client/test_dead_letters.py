@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.process.test_command_line import HOSTILE
 
 from delaytopic_api import Duration
-from delaytopic_api.records import DeadLetter, DeadLetterReason, Headers, dead_letter_headers
+from delaytopic_api.records import UNLIMITED, DeadLetter, DeadLetterReason, Headers, dead_letter_headers
 from delaytopic_api.values import Partitioning
 from delaytopic_gateway.client.dead_letters import (
     Choice,
@@ -159,6 +159,24 @@ def test_a_dead_letter_that_lacks_a_part_says_which_and_where_it_is(record: Stor
     assert missing.endswith("the source topic has the record, at shop.delayed:3:1234")
 
 
+@pytest.mark.parametrize(
+    ("until", "text"), [("2026-12-21T14:01:26Z", ", until 2026-12-21T14:01:26Z"), (UNLIMITED, ", for ever"), (None, "")]
+)
+def test_a_dead_letter_that_lacks_its_value_says_until_when_the_source_has_it(until: str | None, text: str) -> None:
+    letter = LETTER._replace(omitted_bytes=600, source_until=until)
+
+    missing = missing_part(stored(letter=letter, value=None))
+
+    where = "the source topic has the record, at shop.delayed:3:1234"
+    assert missing == f"its value of 600 bytes was left out; {where}{text}"
+
+
+def test_a_record_that_is_sent_again_has_no_header_of_its_dead_letter() -> None:
+    letter = LETTER._replace(omitted_bytes=1, source_until=UNLIMITED)
+
+    assert second_sending(stored(*OWN, letter=letter), Choice(), TOPIC).headers == OWN
+
+
 @pytest.mark.parametrize("value", [None, b"", b"{", b"[" * 100_000, b'{"errors": 1}', b'{"a":' * 100_000])
 def test_a_record_that_had_no_headers_lacks_none(value: bytes | None) -> None:
     assert missing_part(stored(value=value)) is None
@@ -286,6 +304,7 @@ def test_a_line_of_json_has_everything() -> None:
         "detail": LETTER.detail,
         "source": "shop.delayed:3:1234",
         "omittedBytes": None,
+        "sourceUntil": None,
         "key": "k",
         "keyBase64": None,
         "value": None,

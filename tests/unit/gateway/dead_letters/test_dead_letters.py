@@ -33,7 +33,7 @@ NEEDED = "this needs update on delaytopics/records of delaytopic.dev in namespac
 SHARED = [
     stored("0:1", SOURCE, key=b"customer-4", value=b'{"tea": 1}', headers=[("own", b"1"), ("deliver-at", b"soon")]),
     stored("0:2", OTHERS, key=b"bank-key", value=b"bank-value", detail="bank-detail"),
-    stored("0:3", SOURCE, "too-large", omitted_bytes=9_000_000),
+    stored("0:3", SOURCE, "too-large", omitted_bytes=9_000_000, source_until="2026-12-21T14:01:26Z"),
     stored("0:4", SOURCE),
 ]
 
@@ -116,8 +116,25 @@ def test_a_letter_is_shown_with_what_it_holds_and_the_headers_of_its_producer(sc
     ]
 
 
-def test_what_lacks_a_part_says_so(scene: Scene) -> None:
-    assert asked(scene, f"{BASE}/0:3")["cannotBeSent"].startswith("its value of 9,000,000 bytes was left out")
+def test_what_lacks_a_part_says_so_and_until_when_the_source_has_it(scene: Scene) -> None:
+    found = asked(scene, f"{BASE}/0:3")
+
+    assert found["cannotBeSent"].startswith("its value of 9,000,000 bytes was left out")
+    assert (found["omittedBytes"], found["sourceUntil"]) == (9_000_000, "2026-12-21T14:01:26Z")
+
+
+@pytest.mark.parametrize(
+    ("until", "text"),
+    [("2026-12-21T14:01:26Z", "keeps it until 2026-12-21T14:01:26Z."), ("unlimited", "keeps it for ever."), (None, "")],
+)
+def test_a_page_says_until_when_the_source_keeps_a_value_that_was_left_out(
+    scene: Scene, until: str | None, text: str
+) -> None:
+    scene.letters.records[TOPIC] = [stored("0:3", SOURCE, "too-large", value=None, omitted_bytes=9, source_until=until)]
+
+    page = scene.get(f"{PAGES}/letter?place=0:3", Authorization="editor").text
+
+    assert f"The relay left it out: it has 9 bytes.{f' The source {text}' if text else ''}<" in page
 
 
 def test_letters_of_others_in_the_same_topic_are_not_there(scene: Scene) -> None:

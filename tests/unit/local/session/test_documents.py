@@ -101,7 +101,7 @@ def test_the_relays_document_names_servers_and_topics(tmp_path: Path) -> None:
         "namespace": "shop",
         "groupId": "delaytopic.shop.reminders",
         "source": {"topic": "a"},
-        "target": {"topic": "b", "allowed": ["shop.*"], "partitioning": "ByKey"},
+        "target": {"topic": "b", "allowed": ["shop.*"], "partitioning": "ByKey", "compression": "Auto"},
         "deadLetter": {"topic": "a.dlq"},
         "schedule": None,
         "precision": "1s",

@@ -14,6 +14,7 @@ from delaytopic_api.policy import rules_mark
 from delaytopic_api.relay import RelaySchedule, RelayTarget
 from delaytopic_api.values import (
     CesiumNumbers,
+    Compression,
     Dialect,
     Ids,
     OnBeyondMaxDelay,
@@ -49,6 +50,7 @@ TARGET: dict[str, st.SearchStrategy[Any]] = {
     "topic": topics,
     "allowed": st.lists(topics, max_size=3),
     "partitioning": st.sampled_from(Partitioning),
+    "compression": st.sampled_from(Compression),
 }
 schedules = st.fixed_dictionaries(SCHEDULE)
 targets = st.fixed_dictionaries(TARGET)

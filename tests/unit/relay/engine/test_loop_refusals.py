@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.simulation.world.refusing import SHRINKS, STAYS, TARGET_LIMIT
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import (
     Relay,
@@ -140,6 +141,37 @@ def test_a_record_that_is_known_to_be_too_large_is_dead_lettered_without_a_secon
 
     assert (delivered_offsets(world), dead_offsets(world)) == ([1], [0])
     assert relay.events.counts["aborted"] == 0
+
+
+@pytest.mark.parametrize(("transactional", "given_up"), [(True, 1), (False, 0)])
+def test_a_record_that_fits_only_compressed_is_delivered_and_so_are_the_others_once(
+    transactional: bool, given_up: int
+) -> None:
+    world = World()
+    for value in (b"before", SHRINKS, b"after", SHRINKS):
+        produce(world, 1_000, value=value)
+    setup = Setup(limit=lambda topic: TARGET_LIMIT, compresses=True, transactional=transactional)
+    relay = start(world, MemoryBacklogStore(), setup=setup)
+
+    relay.run(3_000)
+
+    assert (delivered_offsets(world), dead_offsets(world)) == ([0, 1, 2, 3], [])
+    assert relay.events.counts["producer-outdated"] == given_up
+
+
+def test_a_record_that_kafka_finds_too_large_compressed_is_a_dead_letter_and_the_others_are_delivered_once() -> None:
+    world = World()
+    for value in (b"before", STAYS, b"after"):
+        produce(world, 1_000, value=value)
+    setup = Setup(limit=lambda topic: TARGET_LIMIT, compresses=True)
+    relay = start(world, MemoryBacklogStore(), setup=setup)
+
+    relay.run(3_000)
+
+    _, letter = dead_letter(world)
+    assert (delivered_offsets(world), dead_offsets(world)) == ([0, 2], [1])
+    assert letter is not None
+    assert (letter.reason, letter.omitted_bytes) == ("too-large", len(STAYS))
 
 
 def test_a_refused_record_is_dead_lettered_once_even_if_the_relay_dies_meanwhile() -> None:
