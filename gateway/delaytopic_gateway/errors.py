@@ -21,10 +21,6 @@ class RightMissingError(TopicError):
     """The login lacks a right in Kafka; the text says which."""
 
 
-class SupersededError(TopicError):
-    """Another one has begun to do the same, and goes on behind what this one did."""
-
-
 class RelayUnreachableError(ProgramError):
     """No relay answered at the given addresses."""
 
@@ -47,6 +43,10 @@ class ConflictError(ProgramError):
     """A request that does not fit the DelayTopic, or the record as it is now."""
 
     exit_code = 5
+
+
+class SupersededError(ConflictError):
+    """Another one has begun to do the same, and goes on behind what this one did."""
 
 
 class UnauthenticatedError(ProgramError):

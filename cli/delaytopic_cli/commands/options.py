@@ -44,7 +44,7 @@ def local_option(command: F) -> F:
         show_envvar=True,
         expose_value=False,
         callback=_keep_name,
-        help="The running `delaytopic local` to use, by its name. Default: the one that has the topic.",
+        help="Use the running `delaytopic local` of this name. Default: the one that has the topic.",
     )(command)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from delaytopic_api.records import resembled_header
 from delaytopic_api.values import Duration, covers
-from delaytopic_gateway.client.sending import Addressing, Timing
+from delaytopic_gateway.client.new_records import Addressing, Timing
 
 
 @dataclass(frozen=True, slots=True)

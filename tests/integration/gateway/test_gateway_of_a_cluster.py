@@ -18,7 +18,7 @@ from tests.cluster.fixtures import MakeNamespace
 from tests.harness.names import unique
 from tests.support.gateway.gateway import NOW_MS, Answer, Scene, gateway_over
 
-from delaytopic_gateway.access.rights import AuditLine
+from delaytopic_gateway.access.guard import AuditLine
 from delaytopic_gateway.cluster.access import ClusterAccess
 from delaytopic_gateway.cluster.api_server import ApiServer
 from delaytopic_gateway.cluster.reviews import TrustedProxy

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from delaytopic_cli.__main__ import cli, run
 from delaytopic_cli.commands.send import summary, timing_of
-from delaytopic_gateway.client.sending import Sent, Timing
+from delaytopic_gateway.client.new_records import Timing
+from delaytopic_gateway.client.sending import Sent
 from delaytopic_process.errors import InputError
 
 IN_SECONDS = (

@@ -24,7 +24,7 @@ from tests.support.operator.platform import Platform
 from delaytopic_cli.kubectl.__main__ import run
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.delay_topic import delay_topic
-from delaytopic_cli.kubectl.pending import ask_pods, running_pods
+from delaytopic_cli.kubectl.relays import ask_pods, running_pods
 from delaytopic_cli.plan.command import plan
 from delaytopic_gateway.client.relay_listing import RelayAnswer
 

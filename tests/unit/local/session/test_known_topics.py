@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from delaytopic_api import Duration
-from delaytopic_gateway.client.sending import Addressing, Timing
+from delaytopic_gateway.client.new_records import Addressing, Timing
 from delaytopic_local.session.known_topics import KnownTopic, objection, warnings
 
 NOW_MS = 1_795_000_000_000
