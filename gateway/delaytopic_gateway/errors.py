@@ -17,6 +17,10 @@ class TopicError(ProgramError):
     exit_code = 4
 
 
+class TopicMissingError(TopicError):
+    """Kafka has no topic of this name, or shows none to this login."""
+
+
 class RightMissingError(TopicError):
     """The login lacks a right in Kafka; the text says which."""
 

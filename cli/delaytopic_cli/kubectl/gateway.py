@@ -224,14 +224,19 @@ def at_gateway_or_relays(command: Callable[..., Any]) -> Callable[..., Any]:
     def called(*arguments: Any, gateways: Gateways, find: Callable[[], Document], **options: Any) -> Any:
         @contextmanager
         def reach() -> Iterator[TopicService]:
-            document = find()
+            document, without = find(), None
             with ExitStack() as stack:
                 try:
                     topic: TopicService = stack.enter_context(gateways.topic(document))
                 except (NoGateway, NoToken) as reason:
-                    echo(f"{reason}; so the relays are asked", err=True)
-                    topic = relays_of(gateways.kubectl, document)
-                yield topic
+                    without = reason
+                if without is None:
+                    yield topic
+                    return
+            try:
+                yield relays_of(gateways.kubectl, document)
+            except ProgramError as error:
+                raise type(error)(f"{error}; relays were asked because {without}") from error
 
         return command(*arguments, reach=reach, **options)
 

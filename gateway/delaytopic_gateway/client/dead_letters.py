@@ -220,7 +220,7 @@ class Progress:
     @property
     def end(self) -> int:
         """The offset from which on nothing was sent."""
-        return max(0, *self.ends.values(), *(place + 1 for place in self.places))
+        return max([*self.ends.values(), *(place + 1 for place in self.places)], default=0)
 
     def start(self, choice: Choice) -> int:
         """Return the offset from which on some of what is chosen may not be sent."""

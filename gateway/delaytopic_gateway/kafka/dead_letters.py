@@ -22,7 +22,7 @@ from delaytopic_gateway.client.resending import (
     group_of,
     read_records,
 )
-from delaytopic_gateway.errors import BusyError, ConflictError, RightMissingError, TopicError
+from delaytopic_gateway.errors import BusyError, ConflictError, RightMissingError, TopicError, TopicMissingError
 from delaytopic_gateway.kafka.window import Before, Keep, Letter, Window
 from delaytopic_process.errors import ProgramError
 
@@ -115,7 +115,7 @@ class KafkaDeadLetterTopics:
         try:
             return partitions_of(self._settings, topic)
         except TopicError as error:
-            raise TopicError(
+            raise TopicMissingError(
                 f"there is no topic {topic} in Kafka, or the login to it may not see it: it needs READ on "
                 "dead-letter topics and WRITE on source topics"
             ) from error

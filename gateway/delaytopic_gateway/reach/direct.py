@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,7 +24,7 @@ from delaytopic_gateway.dead_letters.documents import (
 )
 from delaytopic_gateway.dead_letters.service import Letters
 from delaytopic_gateway.documents import Accepted, NewTime, RecordPage, RecordSelection, record_page
-from delaytopic_gateway.errors import ConflictError, RelayUnreachableError
+from delaytopic_gateway.errors import ConflictError, RelayUnreachableError, TopicMissingError
 from delaytopic_gateway.kafka.window import DeadLetterTopics, parse_cursor
 from delaytopic_gateway.reach.cancelling import Commands, Ends, Found
 from delaytopic_gateway.service.gateway import Gateway
@@ -89,15 +90,29 @@ class DirectTopic:
     def dead_letters(self, selection: DeadLetterSelection) -> DeadLetterPage:
         """See `TopicService.dead_letters`."""
         before = parse_cursor(selection.after) if selection.after is not None else None
-        return self._letters.page(self._served, {*selection.reason}, before, selection.limit)
+        with self._naming_topics():
+            return self._letters.page(self._served, {*selection.reason}, before, selection.limit)
 
     def dead_letter(self, place: Place) -> DeadLetterDocument:
         """See `TopicService.dead_letter`."""
-        return self._letters.at(self._served, place)
+        with self._naming_topics():
+            return self._letters.at(self._served, place)
 
     def resend(self, resend: Resend) -> ResendResult:
         """See `TopicService.resend`."""
-        return self._letters.send(self._served, resend)
+        with self._naming_topics():
+            return self._letters.send(self._served, resend)
+
+    @contextmanager
+    def _naming_topics(self) -> Iterator[None]:
+        """Tell how the dead-letter topic is named, where there is none of the name that was made up."""
+        try:
+            yield
+        except TopicMissingError as error:
+            if self._served.dead_letter != f"{self._served.name}.dlq":
+                raise
+            hint = "TOPIC is the source topic here, and --dead-letter names the dead-letter topic"
+            raise TopicMissingError(f"{error}; {hint}") from error
 
     @property
     def asks_relays(self) -> bool:

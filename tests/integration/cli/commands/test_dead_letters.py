@@ -413,6 +413,16 @@ def test_wrong_input_is_one_clear_line(
     assert error.count("\n") == 1
 
 
+def test_a_dead_letter_topic_in_place_of_the_source_is_told(
+    letters: Letters, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["dead-letters", "list", letters.topic, "-b", letters.broker]) == 4
+
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: there is no topic {letters.topic}.dlq in Kafka, or the login to it may not see it")
+    assert error.endswith("; TOPIC is the source topic here, and --dead-letter names the dead-letter topic\n")
+
+
 def test_a_topic_that_was_made_anew_is_told(letters: Letters, capsys: pytest.CaptureFixture[str]) -> None:
     letters.write("expired")
     letters.resend("--all")
