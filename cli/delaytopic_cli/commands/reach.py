@@ -116,6 +116,8 @@ def at_topic(*, relays: bool = False, kafka: bool = False, dead_letter: bool = F
             def reach() -> AbstractContextManager[TopicService]:
                 if not _is_direct(gateway, relays, bootstrap_servers, settings, dead_letter):
                     return nullcontext(_gateway(gateway, token_file).topic(topic))
+                if token_file is not None and _is_written("token_file"):
+                    raise InputError("--token-file is shown to a gateway: leave it out, or --relay and -b")
                 kafka = client_settings(bootstrap_servers, settings) if bootstrap_servers is not None else None
                 urls = [*dict.fromkeys(map(relay_url, relays))]
                 return nullcontext(DirectTopic(topic, urls, kafka, dead_letter=dead_letter))

@@ -217,18 +217,21 @@ def at_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def at_gateway_or_relays(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the same; relays are asked where no gateway is installed, or none may be asked for want of a token."""
+    """Add the same; relays are asked where no gateway is installed, or the caller lacks rights or a token for it."""
 
     @_with_gateway
     @wraps(command)
     def called(*arguments: Any, gateways: Gateways, find: Callable[[], Document], **options: Any) -> Any:
         @contextmanager
         def reach() -> Iterator[TopicService]:
-            document, without = find(), None
+            document = find()
+            without: ProgramError | None = None
             with ExitStack() as stack:
                 try:
                     topic: TopicService = stack.enter_context(gateways.topic(document))
-                except (NoGateway, NoToken) as reason:
+                except (NoGateway, NoToken, KubectlFailed) as reason:
+                    if isinstance(reason, KubectlFailed) and reason.reason != "Forbidden":
+                        raise
                     without = reason
                 if without is None:
                     yield topic

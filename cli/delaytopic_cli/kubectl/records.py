@@ -13,8 +13,9 @@ from delaytopic_cli.kubectl.gateway import at_gateway, at_gateway_or_relays
 
 _WORDS: Final = ("kubectl delaytopic", "order-reminders")
 _WAY: Final = """
-The gateway of the cluster answers. Where none is installed, or your kubeconfig's user has no token to show it, the
-relays do, through kubectl port-forward: you need get and list on pods and create on pods/portforward where they run.
+The gateway of the cluster answers. Where none is installed, or your kubeconfig's user may not reach it or has no token
+to show it, the relays do, through kubectl port-forward: you need get and list on pods and create on pods/portforward
+where they run.
 """
 
 pending = pending_command(at_gateway_or_relays, *_WORDS, _WAY)

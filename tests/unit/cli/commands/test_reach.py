@@ -43,6 +43,22 @@ def test_a_delay_topic_is_meant_by_its_names_and_its_topics(
     assert json.loads(capsys.readouterr().out)["id"] == "order/17"
 
 
+def test_the_command_line_outranks_a_gateway_of_the_environment(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["get", "reminders", "order/17", "--relay", "localhost:1"]) == 5
+
+    assert "http://localhost:1 does not answer" in capsys.readouterr().err
+
+
+def test_a_gateway_of_the_command_line_outranks_a_kafka_of_the_environment(
+    scene: Scene, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELAYTOPIC_BOOTSTRAP_SERVERS", "localhost:1")
+
+    assert run(["dead-letters", "list", "reminders", "--gateway", scene.url]) == 0
+
+
 def test_a_topic_of_several_delay_topics_is_refused_with_their_names(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,6 +87,7 @@ def test_a_topic_of_several_delay_topics_is_refused_with_their_names(
             2,
             "no Kafka: name one with --bootstrap-servers, or a gateway",
         ),
+        (["get", "a", "b", "--relay", "b:1", "--token-file", __file__], 2, "--token-file is shown to a gateway: "),
         (["cancel", "a", "b", "-X", "a=b"], 2, "-X goes with a Kafka: name it with --bootstrap-servers"),
         (["dead-letters", "list", "a", "--dead-letter", "b"], 2, "--dead-letter goes with a Kafka: name it with "),
     ],

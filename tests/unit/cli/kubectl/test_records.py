@@ -201,14 +201,17 @@ def test_who_may_only_read_sees_where_and_why_dead_letters_are(
     assert (total, note) == ("1 dead letter: 1 expired", f"keys, values and headers are left out: {MISSING}")
 
 
-def test_who_has_a_certificate_is_shown_what_relays_list(
-    scripted: ScriptedKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("lacks", ["a token", "rights"])
+def test_who_may_not_ask_the_gateway_is_shown_what_relays_list(
+    scripted: ScriptedKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str], lacks: str
 ) -> None:
-    file = user(tmp_path, username="ann", password="secret")
+    has = {"username": "ann", "password": "secret"} if lacks == "a token" else {"token": "editor"}
+    if lacks == "rights":
+        scripted.write_services(gateway=failing('Error from server (Forbidden): services "gateway" is forbidden'))
 
     with relay(lambda _: pending_list(shards=[PendingShard(partition=0, listed=True)], pending=3)) as port:
         scripted.write(one=forwarding(port))
-        code = run(["pending", NAME, "--kubeconfig", str(file)])
+        code = run(["pending", NAME, "--kubeconfig", str(user(tmp_path, **has))])
 
     said = capsys.readouterr()
     assert (code, json.loads(said.out)["pending"], said.err) == (0, 3, "")
@@ -231,7 +234,7 @@ def test_who_may_not_forward_the_port_is_told_the_rights_that_it_takes(
 ) -> None:
     scripted.write_services(gateway=failing('Error from server (Forbidden): services "gateway" is forbidden'))
 
-    assert called(tmp_path, "get", "order/17") == 1
+    assert called(tmp_path, "cancel", "order/17") == 1
 
     assert capsys.readouterr().err == (
         'error: the cluster says: services "gateway" is forbidden; to reach the gateway takes get and list on services '
