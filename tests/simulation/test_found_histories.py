@@ -7,6 +7,7 @@ from tests.simulation.faults import Fault, What
 from tests.simulation.hunting import wrong_with
 from tests.simulation.plans.families import PLANS
 from tests.simulation.plans.plan import (
+    Accept,
     Arm,
     BacklogCopied,
     BacklogRolledBack,
@@ -19,6 +20,8 @@ from tests.simulation.plans.plan import (
     RuleSet,
     SetClock,
     Setup,
+    SourceChanged,
+    Stop,
 )
 
 SET_BACK_IN_A_TICK = Plan(
@@ -96,12 +99,65 @@ RULES_BEGUN_BESIDE_REDIS = Plan(
 """A relay with bucket topics began edited rules, by which a record became a dead letter. A frozen relay of before put
 the same record into Redis, which nobody had claimed; and the next relay with Redis delivered it from there."""
 
-
-@pytest.mark.parametrize(
-    "plan",
-    [SET_BACK_IN_A_TICK, SAME_POSITION_ON_TWO_TIMELINES, FENCED_AND_BACK, RULES_BEGUN_BESIDE_REDIS],
-    ids=["set-back", "two-timelines", "fenced-and-back", "rules-beside-redis"],
+BEHIND_ABORTED_RECORDS = Plan(
+    Setup(chunk=16, backends="B"),
+    (
+        Produce(tuple(Recipe() for _ in range(10))),
+        Pass(0),
+        Pass(100),
+        Pass(100),
+        SourceChanged("cut", 0.5),
+        Accept(),
+        Produce((Recipe(),), commits=False),
+        Pass(0),
+        Pass(100),
+        Stop(0),
+        Pass(100),
+    ),
 )
+"""A log was cut, which was accepted, and an aborted transaction was the first thing of the epoch that followed. The
+next relay found its position behind these records, and the epoch of the last one that was read in front of them: it
+took the log for cut once more, and delivered all of it again."""
+
+READ_AGAIN_BY_TWO = Plan(
+    Setup(backends="B"),
+    (
+        Pass(0),
+        Produce((Recipe(), *(Recipe(due_ms=20_000) for _ in range(8)))),
+        Pass(7_000),
+        Pass(0),
+        SourceChanged("cut", 0.9),
+        Produce((Recipe(due_ms=45_000),)),
+        SourceChanged("set"),
+        Accept(),
+        Pass(0),
+        Pass(0),
+    ),
+)
+"""A tool set the offset, repeats were accepted, and the relay that read all again ended on the way. It had committed
+the offset of the tool as its position, and beside it the leader epoch of what it had read so far: to the next one the
+log looked cut in between."""
+
+NOTHING_BUT_ABORTED_RECORDS = Plan(
+    Setup(backends="B"),
+    (Pass(0), SourceChanged("cut", 0.9), Produce((Recipe(),), commits=False, open_ms=100), Pass(100)),
+)
+"""A relay passed aborted records of an otherwise empty log, after a cut that had taken nothing. The check believed that
+it had passed them before, and looked for what followed in the log as it had been."""
+
+FOUND = {
+    "set-back": SET_BACK_IN_A_TICK,
+    "two-timelines": SAME_POSITION_ON_TWO_TIMELINES,
+    "fenced-and-back": FENCED_AND_BACK,
+    "rules-beside-redis": RULES_BEGUN_BESIDE_REDIS,
+    "behind-aborted": BEHIND_ABORTED_RECORDS,
+    "behind-aborted-with-redis": BEHIND_ABORTED_RECORDS._replace(setup=Setup(chunk=16)),
+    "read-again-by-two": READ_AGAIN_BY_TWO,
+    "nothing-but-aborted": NOTHING_BUT_ABORTED_RECORDS,
+}
+
+
+@pytest.mark.parametrize("plan", FOUND.values(), ids=FOUND)
 def test_a_history_that_once_broke_a_promise_breaks_none(plan: Plan) -> None:
     assert wrong_with(plan) == []
 

@@ -17,6 +17,7 @@ from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.protocol import EmptyReader, Forgotten, PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Outbound, Reject, Schedule
+from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdState
 from delaytopic_relay.core.packed import Packed
 from delaytopic_relay.core.partition import MOST_LOOKED_AT, Share, Stored, Wanted
@@ -43,7 +44,7 @@ class FixedShard:
         self.done = progress.done
         self.committed_offset = progress.offset
         self.replay_until = progress.position
-        self.identity = progress.identity
+        self.epochs = Epochs(progress.identity.epoch, progress.position)
         self._taken = progress
         self._horizon_ms = horizon_ms
         self._queue: deque[Schedule | Reject] = deque()
@@ -148,8 +149,9 @@ class FixedShard:
         offset = self._queue[0].offset if self._queue else self.position
         position = max(offset, self.replay_until)
         cursor, ahead = self.done
+        identity = self._taken.identity._replace(epoch=self.epochs.below(position, self.position))
         return self._taken._replace(
-            offset=offset, position=position, cursor=cursor, owner=owner, identity=self.identity, ahead=ahead
+            offset=offset, position=position, cursor=cursor, owner=owner, identity=identity, ahead=ahead
         )
 
     def wake_ms(self) -> int | None:

@@ -16,6 +16,7 @@ import msgspec
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.core.calendar import SLOT_MS, Calendar, bytes_of_all
 from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Outbound, Postpone, Reject, Schedule
+from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.packed import Packed, Summary, summary
 from delaytopic_relay.core.progress import Progress
@@ -78,7 +79,8 @@ class ShardCore(ABC):
         self.ids = IdTable()
         self.admission = Admission(progress.terms)
         self.rules = Generations(progress.generations, progress.floor)
-        self.identity = progress.identity
+        self.epochs = Epochs(progress.identity.epoch, progress.position)
+        self._identity = progress.identity
         self.replay_until = progress.position
         self.scouts = False
         """True if it is still being looked ahead for commands that relays have written into the source."""
@@ -357,7 +359,8 @@ class ShardCore(ABC):
         offset = max(offset, self.rules.floor)
         terms, generations, floor = self.admission.kept(self.cursor), self.rules.kept, self.rules.floor
         cursor, ahead = self.done
-        return Progress(offset, position, cursor, owner, None, terms, generations, floor, self.identity, ahead)
+        identity = self._identity._replace(epoch=self.epochs.below(position, self.position))
+        return Progress(offset, position, cursor, owner, None, terms, generations, floor, identity, ahead)
 
     def _end_rules(self) -> None:
         """Forget former rules by which nothing waits any more."""

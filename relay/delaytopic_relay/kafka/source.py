@@ -27,6 +27,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_process.open_transactions import OpenTransaction, StableEnds
 from delaytopic_relay.core.commands import MAX_HEADERS, Command, SourceMessage
+from delaytopic_relay.core.epochs import EpochStart
 from delaytopic_relay.core.membership import Heard, Step, Unowned, next_step
 from delaytopic_relay.core.progress import Progress, encode_metadata, usual_id
 from delaytopic_relay.core.recovery import Bounds, SourceTopic
@@ -54,14 +55,14 @@ GROUP_AGAIN_S = 1.0
 TOPIC_AGAIN_S = 5.0
 """Between two looks at which topic has the source's name."""
 ONLY_READS: Settings = {
-    "isolation.level": "read_uncommitted",
+    "isolation.level": "read_committed",
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "auto.offset.reset": "earliest",
     "fetch.wait.max.ms": 10,
-    "fetch.message.max.bytes": 1_024,
+    "fetch.message.max.bytes": 65_536,
 }
-"""Of a consumer that never joins the group, and reads a record of each partition."""
+"""Of a consumer that never joins the group, and reads a record of each partition, behind what was aborted."""
 
 UNREADABLE = frozenset({KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG, KafkaError._NOT_IMPLEMENTED})
 """The client's errors for a batch that it cannot unpack or take apart, and fetches again twice a second for ever."""
@@ -79,15 +80,15 @@ log = structlog.get_logger()
 
 
 class _Taken(NamedTuple):
-    """The take of one poll: by shard its commands, the offset behind them, the source's end, the last leader epoch and
-    what cannot be read; and what was heard.
+    """The take of one poll: by shard its commands, the offset behind them, the source's end, the leader epochs and what
+    cannot be read; and what was heard.
     """
 
     commands: dict[int, list[Command]]
     next: dict[int, int]
     ends: dict[int, int]
     heard: dict[Heard, str]
-    epochs: dict[int, int]
+    epochs: dict[int, list[EpochStart]]
     bad: dict[int, BadBatch]
 
 
@@ -206,7 +207,7 @@ class KafkaSource:
                 group.append(message)
         for shard, group in groups.items():
             taken.next[shard] = (group[-1].offset() or 0) + 1
-            taken.epochs[shard] = _epoch_of(group[-1])
+            _note_epochs(group, taken.epochs.setdefault(shard, []))
             taken.commands.setdefault(shard, []).extend(read(cast(Group, group)))
 
     def _batches_of(self, taken: _Taken) -> dict[int, Batch]:
@@ -224,7 +225,7 @@ class KafkaSource:
         commands, ends, epochs, bad = taken.commands, taken.ends, taken.epochs, taken.bad
         shards = commands.keys() | ends.keys() | bad.keys()
         return {
-            shard: Batch(commands.get(shard, []), ends.get(shard), epochs.get(shard, -1), bad.get(shard))
+            shard: Batch(commands.get(shard, []), ends.get(shard), epochs.get(shard, ()), bad.get(shard))
             for shard in shards
         }
 
@@ -570,6 +571,16 @@ def _is_cut(message: Message, place: Place) -> bool | None:
     if error is not None:
         return offset < place.position
     return offset < place.position - 1 or (offset < place.position and _epoch_of(message) > place.epoch)
+
+
+def _note_epochs(messages: Sequence[Message], starts: list[EpochStart]) -> None:
+    """Note where leader epochs begin in consecutive records of a log, behind those that are noted."""
+    # Epochs never go back in a log: where both ends are of the same, so is all between.
+    same = _epoch_of(messages[0]) == _epoch_of(messages[-1])
+    for message in messages[:1] if same else messages:
+        epoch = _epoch_of(message)
+        if epoch >= 0 and (not starts or epoch != starts[-1].epoch):
+            starts.append(EpochStart(message.offset() or 0, epoch))
 
 
 def _epoch_of(message: Message) -> int:

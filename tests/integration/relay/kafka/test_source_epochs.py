@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from tests.harness.names import unique
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import Sent, produce
@@ -63,6 +64,16 @@ def cut(directory: Path, end: int) -> None:
         (log.parent.parent / name).unlink(missing_ok=True)
 
 
+def aborted_batch(kafka: KafkaServer) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": unique("aborting")})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    for _ in range(10):
+        producer.produce(TOPIC, b"v", b"k")
+    producer.flush(60)
+    producer.abort_transaction(60)
+
+
 def batches(kafka: KafkaServer, count: int) -> None:
     for _ in range(count):
         produce(kafka.bootstrap_servers, TOPIC, [Sent(b"k", b"v")] * 10)
@@ -97,3 +108,25 @@ def test_a_log_that_was_cut_below_a_position_and_has_grown_beyond_it_is_told_fro
         shortened = [source.cut_below({0: place})[0] for place in places]
 
     assert (first < second < third, whole, shortened) == (True, [False, False], [False, False, True, False])
+
+
+@pytest.mark.takes_long("a broker starts twice")
+def test_a_log_whose_later_epochs_have_nothing_but_aborted_records_below_a_position_was_not_cut(
+    own_kafka: KafkaServer,
+) -> None:
+    # Given a position behind an aborted transaction, whose last record is of the epoch before that
+    create_topics(own_kafka.bootstrap_servers, [TopicPlan(TOPIC)])
+    batches(own_kafka, 1)
+    source, topic = a_source(own_kafka)
+    with closing(source):
+        first = epoch_of_the_end(source, topic)
+    own_kafka.restart()
+    aborted_batch(own_kafka)
+    source, _ = a_source(own_kafka)
+    with closing(source):
+        second = epoch_of_the_end(source, topic)
+        at_the_end = source.cut_below({0: Place(21, first)})
+        batches(own_kafka, 1)
+        grown = source.cut_below({0: Place(21, first)})
+
+    assert (first < second, at_the_end, grown) == (True, {0: False}, {0: False})
