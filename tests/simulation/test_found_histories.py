@@ -145,6 +145,19 @@ NOTHING_BUT_ABORTED_RECORDS = Plan(
 """A relay passed aborted records of an otherwise empty log, after a cut that had taken nothing. The check believed that
 it had passed them before, and looked for what followed in the log as it had been."""
 
+SET_BY_A_TOOL_AND_CUT = Plan(
+    Setup(),
+    (
+        Pass(0),
+        Produce((Recipe(due_ms=12_000, name=b"b"), Recipe(due_ms=45_000, name=b"b"))),
+        Pass(0),
+        SourceChanged("set"),
+        SourceChanged("cut", 0.6),
+    ),
+)
+"""A tool set the offset, and then the log was cut below it. The next relay went on where the log ended, and left out
+what a record had replaced that was no longer there."""
+
 FOUND = {
     "set-back": SET_BACK_IN_A_TICK,
     "two-timelines": SAME_POSITION_ON_TWO_TIMELINES,
@@ -154,6 +167,7 @@ FOUND = {
     "behind-aborted-with-redis": BEHIND_ABORTED_RECORDS._replace(setup=Setup(chunk=16)),
     "read-again-by-two": READ_AGAIN_BY_TWO,
     "nothing-but-aborted": NOTHING_BUT_ABORTED_RECORDS,
+    "set-and-cut": SET_BY_A_TOOL_AND_CUT,
 }
 
 

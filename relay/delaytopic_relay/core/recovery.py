@@ -99,6 +99,7 @@ def judge(found: Found, source: SourceTopic, accepted: Acceptance, now_ms: int) 
     | committed | the source now | |
     | --- | --- | --- |
     | nothing, or an offset without metadata | any | as committed; stands still if the backlog shows a former life |
+    | an offset without metadata | ends below it | stands still |
     | nothing | another topic than the backlog shows | stands still |
     | another cluster, another topic | any | stands still |
     | the same, or not known | ends below P, or its epochs say that it was cut below P | stands still |
@@ -114,7 +115,7 @@ def judge(found: Found, source: SourceTopic, accepted: Acceptance, now_ms: int) 
         if now_ms < accepted.repeats_until_ms <= now_ms + LONGEST_ACCEPTANCE_MS:
             return Begin.WITH_REPEATS
         raise StandsStill(ShardReason.OFFSETS_LOST, _offsets_lost(found, source, found.former_life.shows))
-    if committed is None or found.offset_reset:
+    if committed is None:
         return Begin.AS_COMMITTED
     wrong = _other_topic(found, committed, source) or _cut(found, committed, source)
     if wrong is None:
@@ -157,9 +158,8 @@ def _other_topic(found: Found, committed: Progress, source: SourceTopic) -> tupl
 def _cut(found: Found, committed: Progress, source: SourceTopic) -> tuple[ShardReason, str] | None:
     where = f"{source.name}[{found.partition}]"
     if found.end < committed.position:
-        seen = (
-            f"{where} ends at offset {found.end}, and group {found.group} has taken in all below {committed.position}"
-        )
+        what = "has the bare offset" if found.offset_reset else "has taken in all below"
+        seen = f"{where} ends at offset {found.end}, and group {found.group} {what} {committed.position}"
         return ShardReason.LOG_TRUNCATED, seen
     if found.truncated:
         seen = (

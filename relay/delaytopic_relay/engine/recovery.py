@@ -270,7 +270,10 @@ class Takeover:
         bounds = self._source.bounds(partition)
         offset_reset = committed is not None and not committed.metadata
         former = self._former_life(partition, progress, offset_reset=offset_reset)
-        found = Found(partition, self._origin.group, progress, offset_reset, bounds.end, cut[partition], former)
+        end = bounds.end
+        if offset_reset and progress is not None and progress.position > end:
+            end = self._source.end(partition)  # a tool goes by the end behind what is in open transactions
+        found = Found(partition, self._origin.group, progress, offset_reset, end, cut[partition], former)
         begin = judge(found, seen.topic, self._origin.accepted, self._clock.now_ms())
         if begin is Begin.ANEW:
             marks = former.marks if former is not None else ()

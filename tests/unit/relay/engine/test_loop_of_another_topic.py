@@ -330,6 +330,33 @@ def test_a_group_that_a_tool_has_set_to_the_end_delivers_what_waits_in_redis() -
     assert delivered_offsets(world) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("setup", [Setup(), Setup(delay_ms=60_000)], ids=["redis", "queue"])
+def test_a_group_that_a_tool_has_set_stands_still_if_the_log_ends_before(setup: Setup) -> None:
+    world = World()
+    stores = in_former_life(world, setup)
+    delivered = all_offsets(world)
+    world.committed[0] = Committed(len(world.source[0].entries), "")
+    world.source[0].cut(2)
+
+    relay = stores.start("second", setup)
+    relay.run(120_000, step_ms=1_000)
+
+    assert (reasons(relay), all_offsets(world)) == ({0: ShardReason.LOG_TRUNCATED}, delivered)
+
+
+def test_a_group_that_a_tool_has_set_behind_an_open_transaction_goes_on() -> None:
+    world = World()
+    stores = in_former_life(world, Setup())
+    log = world.source[0]
+    log.append(world.now_ms, b"k", b"v", [], log.begin())
+    world.committed[0] = Committed(len(log.entries), "")
+
+    relay = stores.start("second", Setup())
+    relay.run(70_000, step_ms=1_000)
+
+    assert (reasons(relay), delivered_offsets(world)) == ({}, [0, 1, 2, 3])
+
+
 def test_a_group_that_a_tool_has_set_to_the_end_stands_still_with_bucket_topics() -> None:
     world = World()
     stores = in_former_life(world, BACKENDS["buckets"])
