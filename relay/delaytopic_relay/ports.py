@@ -65,10 +65,13 @@ class TooLarge(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A position in a log, and the leader epoch of the last record below it."""
+    """A position in a log, and what is known of the last record below it."""
 
     position: int
     epoch: int
+    """Its leader epoch; -1 if none is known."""
+    behind: int
+    """The offset behind it: from there to the position nothing was read."""
 
 
 class Seen(NamedTuple):
@@ -144,8 +147,8 @@ class Source(Protocol):
     def cut_below(self, places: Mapping[int, Place]) -> Mapping[int, bool]:
         """Return of each partition whether its log was truncated below this place; without an answer it is left out.
 
-        Where the place's epoch ends below it, but no committed record lies between, the log counts as whole: later
-        epochs may have begun with records that were aborted. Raises `KafkaUnavailable`.
+        It was if the epoch of the last record ends in front of it, or if a committed record, or the end, is found
+        between it and the position. Aborted records may be there, of whatever epoch. Raises `KafkaUnavailable`.
         """
         ...
 

@@ -158,6 +158,20 @@ SET_BY_A_TOOL_AND_CUT = Plan(
 """A tool set the offset, and then the log was cut below it. The next relay went on where the log ended, and left out
 what a record had replaced that was no longer there."""
 
+CUT_AND_GROWN_BY_ABORTED_RECORDS = Plan(
+    Setup(precision_ms=10),
+    (
+        Pass(0),
+        Produce((Recipe(due_ms=-1),)),
+        Pass(0),
+        Pass(10),
+        SourceChanged("cut", 0.9),
+        Produce((Recipe(due_ms=20_000),), commits=False),
+    ),
+)
+"""The only record of a log was cut away, and aborted records grew beyond where it had been. The next relay read none of
+them, and went on in a log that no longer had what it had delivered."""
+
 FOUND = {
     "set-back": SET_BACK_IN_A_TICK,
     "two-timelines": SAME_POSITION_ON_TWO_TIMELINES,
@@ -168,6 +182,7 @@ FOUND = {
     "read-again-by-two": READ_AGAIN_BY_TWO,
     "nothing-but-aborted": NOTHING_BUT_ABORTED_RECORDS,
     "set-and-cut": SET_BY_A_TOOL_AND_CUT,
+    "grown-by-aborted": CUT_AND_GROWN_BY_ABORTED_RECORDS,
 }
 
 

@@ -1,10 +1,12 @@
-"""The leader epochs of what is read of a partition, up to the one to commit with a position. Pure."""
+"""The last record that was read below a position: its leader epoch and its place, to commit with the position. Pure."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from delaytopic_relay.core.progress import Identity, Progress
 
 
 class EpochStart(NamedTuple):
@@ -15,14 +17,17 @@ class EpochStart(NamedTuple):
 
 
 class Epochs:
-    """Knows the epoch of the last record below a position, also where more was read than is to be committed."""
+    """Knows the last record below a position, also where more was read than is to be committed."""
 
-    def __init__(self, committed: int, replay_until: int) -> None:
-        """`committed` is the epoch of the last record below the committed position, `replay_until`; -1 if it is not
-        known.
-        """
-        self._below = committed
-        self._replay_until = replay_until
+    def __init__(self, progress: Progress, start: int) -> None:
+        """`progress` is what is committed, `start` where reading begins."""
+        self._committed = progress.identity
+        self._replay_until = progress.position
+        self._below = progress.identity.epoch
+        """The epoch of the last record below the last position that was asked about; -1 if it is not known."""
+        known = progress.identity.epoch >= 0 or progress.identity.gap > 0
+        self._behind = progress.position - progress.identity.gap if known else start
+        """The offset behind the last record that was taken in. No other record lies between it and what was read."""
         self._starts: deque[EpochStart] = deque()
         """Those of records that were not below the last position that was asked about."""
         self._last = -1
@@ -42,11 +47,17 @@ class Epochs:
                 self._last = start.epoch
         return None
 
-    def below(self, position: int, read_until: int) -> int:
-        """Return the epoch of the last record below a position, at or above the committed one; -1 if it is not known.
+    def passed(self, behind: int) -> None:
+        """Take note that the record in front of this offset is below what is to be committed next."""
+        self._behind = max(self._behind, behind)
 
-        What is read again tells it only when reading has come to the position.
+    def identity(self, position: int, read_until: int) -> Identity:
+        """Return the identity to commit with a position, at or above the committed one.
+
+        What is read again tells more than was committed only when reading has come to the position.
         """
-        while read_until >= position and self._starts and self._starts[0].offset < position:
+        if read_until < position:
+            return self._committed
+        while self._starts and self._starts[0].offset < position:
             self._below = max(self._below, self._starts.popleft().epoch)
-        return self._below
+        return self._committed._replace(epoch=self._below, gap=max(0, position - self._behind))

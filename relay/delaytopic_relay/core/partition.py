@@ -79,8 +79,7 @@ class ShardCore(ABC):
         self.ids = IdTable()
         self.admission = Admission(progress.terms)
         self.rules = Generations(progress.generations, progress.floor)
-        self.epochs = Epochs(progress.identity.epoch, progress.position)
-        self._identity = progress.identity
+        self.epochs = Epochs(progress, start)
         self.replay_until = progress.position
         self.scouts = False
         """True if it is still being looked ahead for commands that relays have written into the source."""
@@ -194,7 +193,7 @@ class ShardCore(ABC):
         # They come in the order of their offsets, so that none is at or below the cursor if the least such key is not.
         if span is not None and self._admits(span) and (span.first_ms, commands[0].offset) > self.cursor:
             self._ingest_packed(cast("Sequence[Schedule]", commands), span)
-            self.position = max(self.position, next_position)
+            self._passed(next_position)
             return Outbound([], [], restated=self.ids.take_restated())
         near: list[Schedule] = []
         far: list[Schedule] = []
@@ -219,7 +218,7 @@ class ShardCore(ABC):
             else:
                 self._other(command, leaving, counts)
         self._take_in(near, far)
-        self.position = max(self.position, next_position)
+        self._passed(next_position)
         leaving.schedules.sort(key=_key)
         superseded, cancelled, too_late = counts
         return Outbound(*leaving[:2], superseded, cancelled, too_late, self.ids.take_restated())
@@ -311,6 +310,11 @@ class ShardCore(ABC):
         if fresh:
             leaving.schedules.append(schedule)
 
+    def _passed(self, next_position: int) -> None:
+        """Note that all below an offset is taken in, and that a record lies right in front of it."""
+        self.position = max(self.position, next_position)
+        self.epochs.passed(next_position)
+
     def reached_end(self, end: int) -> None:
         """The source has no further records below `end`; what lies between was removed or is a marker."""
         self.position = max(self.position, end)
@@ -359,7 +363,7 @@ class ShardCore(ABC):
         offset = max(offset, self.rules.floor)
         terms, generations, floor = self.admission.kept(self.cursor), self.rules.kept, self.rules.floor
         cursor, ahead = self.done
-        identity = self._identity._replace(epoch=self.epochs.below(position, self.position))
+        identity = self.epochs.identity(position, self.position)
         return Progress(offset, position, cursor, owner, None, terms, generations, floor, identity, ahead)
 
     def _end_rules(self) -> None:

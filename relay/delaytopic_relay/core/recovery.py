@@ -76,7 +76,7 @@ class Found(NamedTuple):
     end: int
     """The offset after the source's last."""
     truncated: bool = False
-    """True if the source's leader epochs say that it was cut below the committed position."""
+    """True if the source's records say that it was cut below the committed position."""
     former_life: FormerLife | None = None
 
 
@@ -102,7 +102,7 @@ def judge(found: Found, source: SourceTopic, accepted: Acceptance, now_ms: int) 
     | an offset without metadata | ends below it | stands still |
     | nothing | another topic than the backlog shows | stands still |
     | another cluster, another topic | any | stands still |
-    | the same, or not known | ends below P, or its epochs say that it was cut below P | stands still |
+    | the same, or not known | ends below P, or its records say that it was cut below P | stands still |
     | the same, or not known | reaches P | as committed |
     """
     committed = found.committed
@@ -164,7 +164,7 @@ def _cut(found: Found, committed: Progress, source: SourceTopic) -> tuple[ShardR
     if found.truncated:
         seen = (
             f"{where} was truncated below offset {committed.position}, up to which group {found.group} has taken it "
-            f"in, and has grown again: its leader epoch {committed.identity.epoch} ends before"
+            "in, and has grown again: it has other records there, by their leader epochs"
         )
         return ShardReason.LOG_TRUNCATED, seen
     return None

@@ -186,9 +186,7 @@ class SimulatedSource:
 
     def cut_below(self, places: Mapping[int, Place]) -> dict[int, bool]:
         logs = self._kafka.source
-        return self._ask(
-            "look", lambda: {shard: logs[shard].is_cut_below(at, epoch) for shard, (at, epoch) in places.items()}
-        )
+        return self._ask("look", lambda: {shard: logs[shard].is_cut_below(*place) for shard, place in places.items()})
 
     def first_at(self, shard: int, time_ms: int) -> int | None:
         return self._ask("look", lambda: self._kafka.source[shard].first_at(time_ms))

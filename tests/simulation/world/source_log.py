@@ -127,13 +127,15 @@ class SourceLog:
         """Return whether the log reaches an offset, and nothing is read from another one on up to it."""
         return len(self.entries) >= end and not any(begin <= record.place < end for record in self.accepted())
 
-    def is_cut_below(self, position: int, epoch: int) -> bool:
-        """Return whether a reader that goes back to where an epoch ends finds a record, or the end, below a position.
+    def is_cut_below(self, position: int, epoch: int, behind: int) -> bool:
+        """Return whether an epoch ends in front of the place behind its last record, or a record, or the end, is found
+        between that place and a position.
 
         So do clients that validate where they begin, which read no aborted record.
         """
-        begin = min(self.end_of_epoch(epoch), position)
-        found, _ = self.read(begin, 1)
+        if epoch >= 0 and behind > self.low and self.end_of_epoch(epoch) < behind:
+            return True
+        found, _ = self.read(max(behind, self.low), 1)
         return (found[0].place if found else self.stable_end) < position
 
     def first_at(self, time_ms: int) -> int | None:

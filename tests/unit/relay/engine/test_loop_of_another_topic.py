@@ -255,6 +255,49 @@ def test_a_relay_goes_on_with_a_log_of_several_epochs_whose_records_wait(setup: 
     assert (all_offsets(world), second.events.counts["aborted"]) == ([0, 1, 2, 3, 4, 5], 0)
 
 
+@every
+def test_a_partition_stands_still_whose_last_record_was_cut_away_although_only_aborted_ones_follow(
+    setup: Setup,
+) -> None:
+    world = World()
+    stores = in_former_life(world, setup)
+    log = world.source[0]
+    delivered, size = all_offsets(world), len(log.entries)
+
+    log.cut(size - 1)
+    transaction = log.begin()
+    for _ in range(3):
+        log.append(world.now_ms, b"k", b"v", [], transaction)
+    log.end(transaction, commit=False)
+    relay = stores.start("second", setup)
+    relay.run(120_000, step_ms=1_000)
+
+    assert (reasons(relay), all_offsets(world)) == ({0: ShardReason.LOG_TRUNCATED}, delivered)
+
+
+@every
+def test_a_partition_stands_still_of_which_a_record_lies_where_nothing_was_read(setup: Setup) -> None:
+    # Given that a relay has passed aborted records of a log that had nothing else
+    world = World()
+    stores = Stores(world)
+    log = world.source[0]
+    transaction = log.begin()
+    for _ in range(3):
+        log.append(world.now_ms, b"k", b"v", [], transaction)
+    log.end(transaction, commit=False)
+    first = stores.start("first", setup)
+    first.run(1_000)
+    first.finish()
+
+    log.cut(1)
+    for _ in range(4):
+        produce(world, 60_000)
+    relay = stores.start("second", setup)
+    relay.run(120_000, step_ms=1_000)
+
+    assert (reasons(relay), all_offsets(world)) == ({0: ShardReason.LOG_TRUNCATED}, [])
+
+
 def test_progress_names_the_epoch_of_what_was_taken_in_not_of_what_was_read() -> None:
     # Given a relay that takes nothing in, but reads on behind what it reads again
     world = World()
@@ -279,7 +322,7 @@ def test_progress_names_the_topic_that_it_is_of() -> None:
 
     committed = decode_progress(*world.committed[0])
 
-    assert committed.identity == (mark_of("a cluster"), "1" * 8, 0)
+    assert committed.identity == (mark_of("a cluster"), "1" * 8, 0, 0)
 
 
 # -- offsets that are gone
