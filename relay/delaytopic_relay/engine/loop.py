@@ -203,6 +203,7 @@ class Loop:
         self._scouted -= partitions
         self._unreadable.forget(partitions)
         self._takeover.forget(partitions)
+        self._addressing.forget_refusals(partitions)
 
     # -- running
 
