@@ -16,6 +16,7 @@ import msgspec
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.core.calendar import SLOT_MS, Calendar, bytes_of_all
 from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Outbound, Postpone, Reject, Schedule
+from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.packed import Packed, Summary, summary
 from delaytopic_relay.core.progress import Progress
@@ -78,7 +79,7 @@ class ShardCore(ABC):
         self.ids = IdTable()
         self.admission = Admission(progress.terms)
         self.rules = Generations(progress.generations, progress.floor)
-        self.identity = progress.identity
+        self.epochs = Epochs(progress, start)
         self.replay_until = progress.position
         self.scouts = False
         """True if it is still being looked ahead for commands that relays have written into the source."""
@@ -192,7 +193,7 @@ class ShardCore(ABC):
         # They come in the order of their offsets, so that none is at or below the cursor if the least such key is not.
         if span is not None and self._admits(span) and (span.first_ms, commands[0].offset) > self.cursor:
             self._ingest_packed(cast("Sequence[Schedule]", commands), span)
-            self.position = max(self.position, next_position)
+            self._passed(next_position)
             return Outbound([], [], restated=self.ids.take_restated())
         near: list[Schedule] = []
         far: list[Schedule] = []
@@ -217,7 +218,7 @@ class ShardCore(ABC):
             else:
                 self._other(command, leaving, counts)
         self._take_in(near, far)
-        self.position = max(self.position, next_position)
+        self._passed(next_position)
         leaving.schedules.sort(key=_key)
         superseded, cancelled, too_late = counts
         return Outbound(*leaving[:2], superseded, cancelled, too_late, self.ids.take_restated())
@@ -309,6 +310,11 @@ class ShardCore(ABC):
         if fresh:
             leaving.schedules.append(schedule)
 
+    def _passed(self, next_position: int) -> None:
+        """Note that all below an offset is taken in, and that a record lies right in front of it."""
+        self.position = max(self.position, next_position)
+        self.epochs.passed(next_position)
+
     def reached_end(self, end: int) -> None:
         """The source has no further records below `end`; what lies between was removed or is a marker."""
         self.position = max(self.position, end)
@@ -357,7 +363,8 @@ class ShardCore(ABC):
         offset = max(offset, self.rules.floor)
         terms, generations, floor = self.admission.kept(self.cursor), self.rules.kept, self.rules.floor
         cursor, ahead = self.done
-        return Progress(offset, position, cursor, owner, None, terms, generations, floor, self.identity, ahead)
+        identity = self.epochs.identity(position, self.position)
+        return Progress(offset, position, cursor, owner, None, terms, generations, floor, identity, ahead)
 
     def _end_rules(self) -> None:
         """Forget former rules by which nothing waits any more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple, final
 from zlib import crc32
@@ -481,6 +481,11 @@ class Addressing:
     def _fits(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> bool:
         limit = self._limit(topic)
         return limit is None or record_batch_bytes(key, value, headers) <= limit
+
+    def forget_refusals(self, shards: Collection[int]) -> None:
+        """Forget what was refused of these shards: when they are read again, their offsets may mean other records."""
+        for place in [place for place in self.refused if place[0] in shards]:
+            del self.refused[place]
 
     def refusals_settled(self, *, committed: bool) -> None:
         """The tick has ended: what became of refused records is committed, or has to be done again."""
