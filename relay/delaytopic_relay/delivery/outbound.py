@@ -484,8 +484,9 @@ class Addressing:
 
     def forget_refusals(self, shards: Collection[int]) -> None:
         """Forget what was refused of these shards: when they are read again, their offsets may mean other records."""
-        for place in [place for place in self.refused if place[0] in shards]:
-            del self.refused[place]
+        for known in (self.refused, self.doubtful):
+            for place in [place for place in known if place[0] in shards]:
+                del known[place]
 
     def refusals_settled(self, *, committed: bool) -> None:
         """The tick has ended: what became of refused records is committed, or has to be done again."""
