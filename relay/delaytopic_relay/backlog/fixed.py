@@ -123,6 +123,7 @@ class FixedShard:
         queue = self._queue
         due: list[Schedule] = []
         rejects: list[Reject] = []
+        behind = 0
         while queue and len(due) < limit:
             head = queue[0]
             if type(head) is Reject:
@@ -132,8 +133,9 @@ class FixedShard:
             else:
                 due.append(head)
             queue.popleft()
-            self.epochs.passed(head.offset + 1)
+            behind = head.offset + 1
             self.size -= self._sizes.popleft()
+        self.epochs.passed(behind)
         if due:
             self.done = self.done.moved(DueKey(due[-1].due_ms, due[-1].offset))
         return Outbound(due, rejects)
