@@ -135,7 +135,7 @@ class OperatorConfig(Model):
     """All that the operator needs to know."""
 
     api_version: ApiVersion = ApiVersion(API_VERSION)
-    """delaytopic.dev/v1alpha1"""
+    """delaytopic.dev/v1beta1"""
     kind: Literal["OperatorConfig"] = "OperatorConfig"
     """OperatorConfig"""
     namespace: Namespace = "delaytopic-system"

@@ -12,7 +12,7 @@ from delaytopic_process.errors import InputError
 TEMPLATE = """\
 # A DelayTopic: records produced to the source topic appear on the target topic at their own time.
 # Try it on this machine: delaytopic local -f FILE; all fields: docs/reference/delaytopic.md
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata:
   name: order-reminders

@@ -243,7 +243,7 @@ class DelayClass(Model):
     """Connection, credentials, limits and defaults for the DelayTopics that name it."""
 
     api_version: ApiVersion
-    """delaytopic.dev/v1alpha1"""
+    """delaytopic.dev/v1beta1"""
     kind: Literal["DelayClass"]
     """DelayClass"""
     metadata: ClusterMetadata

@@ -389,7 +389,7 @@ class DelayTopic(Model):
     """Records produced to the source topic appear on the target topic at their own time."""
 
     api_version: ApiVersion
-    """delaytopic.dev/v1alpha1"""
+    """delaytopic.dev/v1beta1"""
     kind: Literal["DelayTopic"]
     """DelayTopic"""
     metadata: NamespacedMetadata

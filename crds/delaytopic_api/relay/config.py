@@ -165,7 +165,7 @@ class RelayConfig(Model):
     """All that a relay needs to know."""
 
     api_version: ApiVersion = ApiVersion(API_VERSION)
-    """delaytopic.dev/v1alpha1"""
+    """delaytopic.dev/v1beta1"""
     kind: Literal["RelayConfig"] = "RelayConfig"
     """RelayConfig"""
     name: ObjectName

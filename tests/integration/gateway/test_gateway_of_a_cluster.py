@@ -31,7 +31,7 @@ from delaytopic_relay.core.commands import Schedule
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
-API = "/apis/delaytopic.dev/v1alpha1"
+API = "/apis/delaytopic.dev/v1beta1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 KAFKA = "kafka.gateway.test:9092"
 SINCE = "2026-11-24T00:00:00Z"
@@ -105,7 +105,7 @@ def _can(made: Cluster) -> bool:
 
 def _class(name: str) -> dict[str, Any]:
     return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": name},
         "spec": {"connection": {"bootstrapServers": KAFKA}, "backend": {"type": "KafkaBuckets"}},
@@ -114,7 +114,7 @@ def _class(name: str) -> dict[str, Any]:
 
 def _topic(namespace: str, name: str, class_name: str, dialect: str) -> dict[str, Any]:
     return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {

@@ -70,7 +70,7 @@ class AuditedTopic:
         }
 
     def _document(self) -> dict[str, Any]:
-        document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "spec": self.spec_written()}
+        document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "spec": self.spec_written()}
         return {**document, "metadata": {"name": self.name, "namespace": "tests"}}
 
     def audit(self, spark: SparkSession, *, any_clock: bool = True, restart: bool = False, **given: Any) -> Audit:

@@ -24,7 +24,7 @@ def path(control_plane: ControlPlane) -> str:
     """The collection of DelayTopics in a namespace of these tests."""
     namespace = unique("changed")
     control_plane.client.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
-    return f"/apis/delaytopic.dev/v1alpha1/namespaces/{namespace}/delaytopics"
+    return f"/apis/delaytopic.dev/v1beta1/namespaces/{namespace}/delaytopics"
 
 
 def changed(control_plane: ControlPlane, path: str, case: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ STATUS = {
 
 
 def collection(namespace: str) -> str:
-    return f"/apis/delaytopic.dev/v1alpha1/namespaces/{namespace}/delaytopics"
+    return f"/apis/delaytopic.dev/v1beta1/namespaces/{namespace}/delaytopics"
 
 
 def created(control_plane: ControlPlane, namespace: str, name: str = "reminders", **spec: Any) -> str:

@@ -125,7 +125,7 @@ def _apply(platform: Platform, number: int) -> None:
         "deletionPolicy": "Retain",
     }
     metadata = {"name": f"route-{number:04}", "namespace": platform.team}
-    document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "metadata": metadata, "spec": spec}
+    document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "metadata": metadata, "spec": spec}
     platform.client.create(f"{API}/namespaces/{platform.team}/delaytopics", document)
 
 

@@ -34,7 +34,7 @@ def test_the_relay_is_told_everything_that_is_in_force() -> None:
     config = relay_config(settings_of(EXAMPLE.read_text()), KAFKA, REDIS, HttpServer(host="127.0.0.1", port=0))
 
     assert config.to_document() == {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "RelayConfig",
         "name": "order-reminders",
         "namespace": "shop",

@@ -50,7 +50,7 @@ API_DATA = DATA / "api"
 
 def topic_with(name: str = "reminders", namespace: str = "shop", **spec: Any) -> DelayTopic:
     content = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"source": {"topic": "shop.reminders.delayed"}, "target": {"topic": "shop.reminders"}} | spec,
@@ -63,7 +63,7 @@ def topic_with(name: str = "reminders", namespace: str = "shop", **spec: Any) ->
 def class_with(name: str = "standard", default: bool = False, **spec: Any) -> DelayClass:
     annotations = {"delaytopic.dev/is-default-class": "true"} if default else {}
     content = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": name, "annotations": annotations},
         "spec": {"connection": {"bootstrapServers": "kafka:9092"}} | spec,

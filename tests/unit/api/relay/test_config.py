@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from delaytopic_api import InvalidDocument, dump_yaml, load_relay_config
 
 FULL = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: RelayConfig
 name: order-reminders
 namespace: shop
@@ -69,7 +69,7 @@ def test_what_is_absent_has_the_documented_default() -> None:
     config = load_relay_config(MINIMAL)
 
     assert {name: value for name, value in config.to_document().items() if name not in yaml.safe_load(MINIMAL)} == {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "suspend": "None",
         "http": {"host": "0.0.0.0", "port": 8080, "pending": "Loopback"},
         "limits": {

@@ -10,9 +10,9 @@ import pytest
 
 from delaytopic_cli.__main__ import run
 
-HEAD = "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: %s, namespace: shop}\n"
+HEAD = "apiVersion: delaytopic.dev/v1beta1\nkind: DelayTopic\nmetadata: {name: %s, namespace: shop}\n"
 CLASS = (
-    "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayClass\nmetadata: {name: gold}\n"
+    "apiVersion: delaytopic.dev/v1beta1\nkind: DelayClass\nmetadata: {name: gold}\n"
     "spec: {connection: {bootstrapServers: 'k:9092'}, backend: {type: KafkaBuckets},\n"
     "  access: {sourceTopics: ['shop.*'], targetTopics: ['shop.*']}}\n"
 )

@@ -21,7 +21,7 @@ from delaytopic_local.session.known_topics import KnownTopic
 from delaytopic_local.verifier.reading import Rules, rules_of
 from delaytopic_process.errors import InputError
 
-HEAD = "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: reminders, namespace: shop}\nspec:\n"
+HEAD = "apiVersion: delaytopic.dev/v1beta1\nkind: DelayTopic\nmetadata: {name: reminders, namespace: shop}\nspec:\n"
 PLAIN = HEAD + "  source: {topic: a}\n  target: {topic: b, allowed: ['shop.*']}\n"
 WEEK_AND_MONTH_MS = (720 + 168) * 3_600_000
 
@@ -95,7 +95,7 @@ def test_the_relays_document_names_servers_and_topics(tmp_path: Path) -> None:
     document = relay_document(settings, kafka=kafka, redis_url="redis://127.0.0.1:8/0", http_port=7)
 
     assert document.to_document() | {"schedule": None, "limits": None} == {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "RelayConfig",
         "name": "reminders",
         "namespace": "shop",
@@ -116,7 +116,7 @@ def test_the_relays_document_names_servers_and_topics(tmp_path: Path) -> None:
 
 def test_a_class_in_the_same_file_brings_its_defaults(tmp_path: Path) -> None:
     text = PLAIN + (
-        "---\napiVersion: delaytopic.dev/v1alpha1\nkind: DelayClass\n"
+        "---\napiVersion: delaytopic.dev/v1beta1\nkind: DelayClass\n"
         "metadata: {name: standard, annotations: {delaytopic.dev/is-default-class: 'true'}}\n"
         "spec: {connection: {bootstrapServers: 'k:9092'}, backend: {type: KafkaBuckets},\n"
         "  access: {sourceTopics: ['*'], targetTopics: ['*']}, defaults: {partitions: 7, precision: 2s}}\n"

@@ -69,7 +69,7 @@ class Cluster:
         self.store.remove(document)
 
     def _put(self, kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
-        of_kind = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": kind}
+        of_kind = {"apiVersion": "delaytopic.dev/v1beta1", "kind": kind}
         self._store_one({**of_kind, "metadata": metadata, "spec": dict(spec)})
 
     def _store_one(self, document: dict[str, Any]) -> None:

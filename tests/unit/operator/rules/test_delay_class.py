@@ -19,7 +19,7 @@ REDIS = {"type": "RedisZset", "redis": {"url": "redis://redis:6379/0"}}
 def document(name: str = "standard", *, default: bool = False, **spec: Any) -> dict[str, Any]:
     annotations = {"delaytopic.dev/is-default-class": "true"} if default else {}
     return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": name, "annotations": annotations},
         "spec": {"connection": KAFKA, **spec},

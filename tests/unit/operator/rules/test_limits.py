@@ -181,7 +181,7 @@ def inline(
         "backend": {"type": "RedisZset", "redis": redis} if redis else {"type": "KafkaBuckets"},
     }
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"namespace": KEY.namespace, "name": KEY.name},
         "spec": spec,
@@ -251,7 +251,7 @@ def test_a_namespace_has_no_more_partitions_than_its_class_allows() -> None:
 
     def judged(elders: Elders) -> Accepted | Refusal:
         document = {
-            "apiVersion": "delaytopic.dev/v1alpha1",
+            "apiVersion": "delaytopic.dev/v1beta1",
             "kind": "DelayTopic",
             "metadata": {"namespace": KEY.namespace, "name": KEY.name},
             "spec": spec,

@@ -21,7 +21,7 @@ REDIS = {"type": "RedisZset", "redis": {"url": "redis://redis:6379"}}
 def delay_class(name: str = "standard", *, default: bool = False, **spec: Any) -> DelayClass:
     annotations = {"delaytopic.dev/is-default-class": "true"} if default else {}
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": name, "annotations": annotations},
         "spec": {"connection": CONNECTION, "backend": REDIS, **spec},
@@ -41,7 +41,7 @@ def verdict(
 ) -> Accepted | Refusal:
     usual = {"source": {"topic": "shop.a"}, "target": {"topic": "shop.b"}}
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"namespace": KEY.namespace, "name": KEY.name},
         "spec": {**usual, **spec},

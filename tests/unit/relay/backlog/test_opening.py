@@ -16,7 +16,7 @@ from delaytopic_relay.service import SystemClock
 
 def config(backend: str, **schedule: str) -> RelayConfig:
     document: dict[str, Any] = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "RelayConfig",
         "name": "reminders",
         "namespace": "shop",

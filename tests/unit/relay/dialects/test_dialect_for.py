@@ -9,7 +9,7 @@ from delaytopic_api.relay import RelayConfig
 from delaytopic_relay.dialects import dialect_for
 
 DOCUMENT: dict[str, Any] = {
-    "apiVersion": "delaytopic.dev/v1alpha1",
+    "apiVersion": "delaytopic.dev/v1beta1",
     "kind": "RelayConfig",
     "name": "reminders",
     "namespace": "shop",

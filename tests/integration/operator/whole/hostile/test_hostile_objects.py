@@ -46,7 +46,7 @@ def test_a_delay_topic_with_a_character_that_json_writes_as_a_pair_is_judged(run
         "target": {"topic": f"{running.team}.pair"},
         "relay": {"podTemplate": pod},
     }
-    document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "metadata": {"name": name}}
+    document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "metadata": {"name": name}}
 
     running.client.create(running.path("").removesuffix("/"), document | {"spec": spec})
 
@@ -71,7 +71,7 @@ def test_every_delay_topic_is_refused_or_judged_and_stops_nobody_elses(
         own = json.loads(json.dumps(spec).replace('"shop.', f'"{running.team}.'))
         try:
             # Not by server-side apply, which answers 500 where a field has another type than its schema says.
-            document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "metadata": {"name": name}}
+            document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "metadata": {"name": name}}
             spec_of_class = own | {"delayClassName": running.class_name}
             running.client.create(running.path("").removesuffix("/"), document | {"spec": spec_of_class})
         except RequestRefused as error:
