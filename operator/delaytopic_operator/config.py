@@ -75,7 +75,7 @@ class AuditConfig(Model):
     """Spark's master. In mode Kubernetes one that begins with k8s://, or else https://kubernetes.default.svc."""
     resources: KubernetesObject = {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
     """Requests and limits of the container."""
-    conf: SparkConf = {}
+    spark_conf: SparkConf = {}
     """Settings of Spark, and with `spark.hadoop.` before them of Hadoop, such as the endpoint of an S3. No secrets: who
     may see pods sees them."""
     credentials_secret: SecretName | None = None

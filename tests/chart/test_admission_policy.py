@@ -34,9 +34,12 @@ CASES = {
     "another's dead letters": (OWN, {"deadLetter": {"topic": "bank.dlq"}}),
     "dead letters of one's own": (OWN, {"deadLetter": {"topic": f"{HOME}.dlq"}}),
     "dead letters by name of the source": ({"sourceTopics": ["a"], "targetTopics": ["b"]}, {"source": {"topic": "a"}}),
-    "deliver-to another": (OWN, {"target": {"topic": f"{HOME}.b", "allowed": [f"{HOME}.*", "bank.*"]}}),
-    "deliver-to one's own": (OWN, {"target": {"topic": f"{HOME}.b", "allowed": [f"{HOME}.x.*", "shared.reminders"]}}),
-    "deliver-to everything": (OWN, {"target": {"topic": f"{HOME}.b", "allowed": ["*"]}}),
+    "deliver-to another": (OWN, {"target": {"topic": f"{HOME}.b", "allowedTopics": [f"{HOME}.*", "bank.*"]}}),
+    "deliver-to one's own": (
+        OWN,
+        {"target": {"topic": f"{HOME}.b", "allowedTopics": [f"{HOME}.x.*", "shared.reminders"]}},
+    ),
+    "deliver-to everything": (OWN, {"target": {"topic": f"{HOME}.b", "allowedTopics": ["*"]}}),
     "nothing is allowed": ({"sourceTopics": [], "targetTopics": []}, {}),
     "a namespace with the label": ({"namespaceSelector": {"matchLabels": LABELS}}, {}),
     "a namespace without the label": ({"namespaceSelector": {"matchLabels": {"delays": "no"}}}, {}),
@@ -53,6 +56,13 @@ CASES = {
             "source": {"topic": f"{HOME}.a", "management": "Adopt"},
             "target": {"topic": f"{HOME}.b", "management": "Adopt"},
         },
+    ),
+    "another's history": (OWN, {"schedule": {"scheduler": {"history": {"topic": "bank.history"}}}}),
+    "a history of one's own": (OWN, {"schedule": {"scheduler": {"history": {"topic": f"{HOME}.history"}}}}),
+    "a history by name of the source": ({"targetTopics": [f"{HOME}.b", "*.dlq"]}, {"schedule": {"scheduler": {}}}),
+    "an adoption of a history": (
+        OWN,
+        {"schedule": {"scheduler": {"history": {"topic": f"{HOME}.history", "management": "Adopt"}}}},
     ),
     "another's class": (OWN, {"delayClassName": "other"}),
 }
@@ -164,4 +174,4 @@ def test_what_its_class_forbids_later_can_still_be_ended(guarded: Guarded) -> No
 
     assert changed["spec"]["deletionPolicy"] == "Retain"
     with pytest.raises(RequestRefused, match=r"spec\.source\.topic: .* is not allowed"):
-        client.merge(mine, {"spec": {"target": {"allowed": [f"{guarded.namespace}.c"]}}})
+        client.merge(mine, {"spec": {"target": {"allowedTopics": [f"{guarded.namespace}.c"]}}})

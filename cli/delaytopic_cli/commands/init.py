@@ -23,12 +23,12 @@ spec:
     partitions: 4                         # the most relays that can share the work
   target:
     topic: shop.order-reminders           # consumers read here
-    # allowed: ["shop.*"]                 # further topics that a record may name with deliver-to
+    # allowedTopics: ["shop.*"]           # further topics that a record may name with deliver-to
   # deadLetter: {topic: shop.order-reminders.dlq}   # by default the source's name and .dlq
   schedule:
     maxDelay: 720h                        # what is due later becomes a dead letter
     # defaultDelay: 5m                    # of records without a time header; by default they leave at once
-    # delay: 5m                           # or: the same delay for every record, which then names none
+    # fixedDelay: 5m                      # or: the same delay for every record, which then names none
     # ids: Disabled                       # if no record is ever replaced or cancelled
   precision: 1s                           # how late a record may be before it counts as late
   # delayClassName: standard              # on Kubernetes: where Kafka and the backend are

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api.documents.model import Model, exactly_one, require
+from delaytopic_api.values.lists import as_map
 from delaytopic_api.values.names import SecretKey, SecretName
 from delaytopic_api.values.oauth import OAuthScope, SaslExtensions, TokenEndpointUrl
 from delaytopic_api.values.urls import BootstrapServers, RedisServerUrl
@@ -112,7 +113,9 @@ class OAuth(Model):
 class Tls(Model):
     """Encrypt the connection."""
 
-    trusted_certificates: Annotated[list[TrustedCertificate], Field(max_length=10)] = []
+    trusted_certificates: Annotated[
+        list[TrustedCertificate], Field(max_length=10), as_map("secretName", "certificate")
+    ] = []
     """The certificate authorities to trust. Absent: those of the operating system."""
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from delaytopic_api.documents.model import Model, require
+from delaytopic_api.documents.pods import PodTemplate, Resources
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.values.choices import AutoscalingMode, ScaleToZero
 from delaytopic_api.values.cluster_rules import Checked, Rule
@@ -88,8 +89,7 @@ class RelaySpec(Model):
     """The number of relays with mode Fixed or External, the first one with Operator. The scale subresource sets it."""
     image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     """The container image. Absent: the one that this release of the operator was tested with."""
-    resources: KubernetesObject = {}
-    """The requests and limits of a relay, as in a container."""
-    pod_template: KubernetesObject = {}
-    """The settings of the pods: labels, annotations, nodeSelector, tolerations, affinity, topologySpreadConstraints
-    and priorityClassName."""
+    resources: Resources = Resources()
+    """The requests and limits of a relay's container. Absent: the class's, else the operator's."""
+    pod_template: PodTemplate = PodTemplate()
+    """The labels and annotations of the pods, and the places that they run in, in the shape of a PodTemplateSpec."""

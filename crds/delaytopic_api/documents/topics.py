@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.values.choices import Compression, Management, Partitioning
 from delaytopic_api.values.duration import Duration, between
+from delaytopic_api.values.lists import AS_SET
 from delaytopic_api.values.names import PartitionCount, ReplicationFactor, TopicGlob, TopicName
 from delaytopic_api.values.topic_config import objections_to_config
 
@@ -22,8 +23,8 @@ class TopicSpec(Model):
 
     topic: TopicName
     """The topic's name; it cannot be changed later."""
-    management: Management = Management.MANAGED
-    """Managed: created, and a topic that is there already is refused. Adopt: one that is there is taken over.
+    management: Management = Management.CREATE
+    """Create: created, and a topic that is there already is refused. Adopt: one that is there is taken over.
     Observe: never changed."""
     partitions: PartitionCount | None = None
     """The number of partitions, such as 12, which can only grow. Absent: the class's default, else the broker's."""
@@ -62,7 +63,7 @@ class SourceSpec(TopicSpec):
 class TargetSpec(TopicSpec):
     """The topic that records appear on."""
 
-    allowed: Annotated[list[TopicGlob], Field(max_length=100)] = []
+    allowed_topics: Annotated[list[TopicGlob], Field(max_length=100), AS_SET] = []
     """The globs of further topics that the header deliver-to may name, such as `shop.*`."""
     partitioning: Partitioning = Partitioning.BY_KEY
     """ByKey: as Kafka's producers do. SamePartition: the source record's number. RoundRobin: each in turn."""

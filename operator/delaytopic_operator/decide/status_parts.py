@@ -59,7 +59,7 @@ def _settings(seen: Observation) -> dict[str, Any]:
         dialect=str(schedule.dialect),
         max_delay=str(schedule.max_delay),
         default_delay=str(schedule.default_delay) if schedule.default_delay is not None else None,
-        delay=str(schedule.delay) if schedule.delay is not None else None,
+        fixed_delay=str(schedule.fixed_delay) if schedule.fixed_delay is not None else None,
         ids=str(schedule.ids),
         delay_class=of_class.metadata.name if of_class else None,
         delay_class_generation=_applied_generation(seen),

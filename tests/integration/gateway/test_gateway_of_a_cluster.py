@@ -63,6 +63,9 @@ class Cluster(Scene):
         return self.send(method, path.format(shop=self.shop), document, **headers)
 
 
+SCHEDULES: dict[str, dict[str, Any]] = {"reminders": {}, "timers": {"scheduler": {}}}
+
+
 @pytest.fixture(scope="module")
 def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
     client, made = control_plane.client, Cluster()
@@ -71,8 +74,8 @@ def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
         client.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
     client.create(f"{API}/delayclasses", _class(class_name))
     for namespace in (made.shop, made.bank):
-        for name, dialect in (("reminders", "Native"), ("timers", "Scheduler")):
-            _accept(client, _topic(namespace, name, class_name, dialect))
+        for name, schedule in SCHEDULES.items():
+            _accept(client, _topic(namespace, name, class_name, schedule))
     made.tokens = {
         "viewer": _account(control_plane, made.shop, "viewer", [(["delaytopics"], ["get"])]),
         "editor": _account(
@@ -112,7 +115,7 @@ def _class(name: str) -> dict[str, Any]:
     }
 
 
-def _topic(namespace: str, name: str, class_name: str, dialect: str) -> dict[str, Any]:
+def _topic(namespace: str, name: str, class_name: str, schedule: dict[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
@@ -121,7 +124,7 @@ def _topic(namespace: str, name: str, class_name: str, dialect: str) -> dict[str
             "delayClassName": class_name,
             "source": {"topic": f"{namespace}.{name}.delayed"},
             "target": {"topic": f"{namespace}.{name}"},
-            "schedule": {"dialect": dialect},
+            "schedule": schedule,
         },
     }
 

@@ -63,7 +63,7 @@ class AuditedTopic:
         """Return its spec as its author would write it."""
         return {
             "source": {"topic": self.source},
-            "target": {"topic": self.target, "allowed": [self.other]},
+            "target": {"topic": self.target, "allowedTopics": [self.other]},
             "deadLetter": {"topic": self.dead_letter},
             "slo": {"lateness": "5s", "objective": "99.9%", "window": "24h"},
             **self.spec,

@@ -115,7 +115,7 @@ def common_options(audit: AuditConfig, master: str, ledger: str) -> dict[str, st
 
 def words_of(options: Mapping[str, str], audit: AuditConfig) -> list[str]:
     """Return the command line: these options, and Spark's settings."""
-    conf = (word for name, value in sorted(audit.conf.items()) for word in ("--conf", f"{name}={value}"))
+    conf = (word for name, value in sorted(audit.spark_conf.items()) for word in ("--conf", f"{name}={value}"))
     return ["audit", "run", *(word for option in options.items() for word in option), *conf, "--exit-zero"]
 
 

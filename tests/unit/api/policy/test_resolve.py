@@ -20,7 +20,7 @@ from delaytopic_api import (
 from delaytopic_api.documents import (
     AutoscalingSettings,
     BackendSettings,
-    SchedulerSpec,
+    SchedulerOptions,
     ScheduleSettings,
     Settings,
     SigningKeySecret,
@@ -91,18 +91,18 @@ def test_without_a_class_the_documented_defaults_are_in_force() -> None:
         name="reminders",
         class_name=None,
         group_id="delaytopic.shop.reminders",
-        source=TopicSettings("shop.reminders.delayed", Management.MANAGED, None, None, Duration("888h"), {}),
-        target=TopicSettings("shop.reminders", Management.MANAGED, None, None, None, {}),
-        dead_letter=TopicSettings("shop.reminders.delayed.dlq", Management.MANAGED, None, None, None, {}),
+        source=TopicSettings("shop.reminders.delayed", Management.CREATE, None, None, Duration("888h"), {}),
+        target=TopicSettings("shop.reminders", Management.CREATE, None, None, None, {}),
+        dead_letter=TopicSettings("shop.reminders.delayed.dlq", Management.CREATE, None, None, None, {}),
         history=None,
         topic_provisioning=TopicProvisioning.DIRECT,
-        allowed_targets=[],
+        allowed_topics=[],
         partitioning=Partitioning.BY_KEY,
         compression=Compression.AUTO,
         schedule=ScheduleSettings(Dialect.NATIVE, None, None, Duration("720h"), Ids.BY_HEADER),
         precision=Duration("1s"),
         guarantee=Guarantee.EXACTLY_ONCE,
-        backend=BackendSettings(BackendType.REDIS_ZSET, "delaytopic.shop.reminders", None),
+        backend=BackendSettings(BackendType.KAFKA_BUCKETS, "delaytopic.shop.reminders", None),
         connection=None,
         autoscaling=AutoscalingSettings(
             mode=AutoscalingMode.OPERATOR,
@@ -202,7 +202,7 @@ def test_defaults_bend_to_the_limits_of_the_class() -> None:
 
 
 def test_a_fixed_delay_is_the_longest_delay_and_keeps_no_index_of_ids() -> None:
-    settings = resolve(topic_with(schedule={"delay": "30s"}))
+    settings = resolve(topic_with(schedule={"fixedDelay": "30s"}))
 
     assert settings.schedule == ScheduleSettings(Dialect.NATIVE, None, Duration("30s"), Duration("30s"), Ids.DISABLED)
     assert settings.source.retention == "168h30s"
@@ -233,9 +233,9 @@ def test_an_inline_connection_goes_with_its_own_redis() -> None:
             ["spec.schedule.maxDelay: 25h is too long: DelayClass standard allows up to 24h"],
         ),
         (
-            {"schedule": {"delay": "25h"}},
+            {"schedule": {"fixedDelay": "25h"}},
             {"limits": {"maxDelay": "24h"}},
-            ["spec.schedule.delay: 25h is too long: DelayClass standard allows up to 24h"],
+            ["spec.schedule.fixedDelay: 25h is too long: DelayClass standard allows up to 24h"],
         ),
         (
             {"schedule": {"defaultDelay": "23h"}},
@@ -272,9 +272,9 @@ def test_an_inline_connection_goes_with_its_own_redis() -> None:
             ],
         ),
         (
-            {"target": {"topic": "shop.reminders", "allowed": ["shop.eu.*", "*"]}},
+            {"target": {"topic": "shop.reminders", "allowedTopics": ["shop.eu.*", "*"]}},
             {"access": {"targetTopics": ["{namespace}.*"]}},
-            ["spec.target.allowed[1]: * reaches beyond what DelayClass standard allows: shop.*"],
+            ["spec.target.allowedTopics[1]: * reaches beyond what DelayClass standard allows: shop.*"],
         ),
         (
             {},
@@ -286,16 +286,18 @@ def test_an_inline_connection_goes_with_its_own_redis() -> None:
             ],
         ),
         (
-            {"schedule": {"dialect": "Scheduler"}, "history": {"topic": "bakery.orders", "management": "Adopt"}},
+            {"schedule": {"scheduler": {"history": {"topic": "bakery.orders", "management": "Adopt"}}}},
             {},
             [
-                "spec.history.topic: bakery.orders is not allowed as a history: DelayClass standard allows shop.*",
-                "spec.history.management: bakery.orders must not be adopted: DelayClass standard allows none; use "
+                "spec.schedule.scheduler.history.topic: bakery.orders is not allowed as a history: DelayClass "
+                "standard allows shop.*",
+                "spec.schedule.scheduler.history.management: bakery.orders must not be adopted: DelayClass standard "
+                "allows none; use "
                 'Observe, or ask who looks after the class for access.adoptTopics: ["bakery.orders"]',
             ],
         ),
         (
-            {"schedule": {"dialect": "Karafka", "maxDelay": "1h"}},
+            {"schedule": {"karafka": {}, "maxDelay": "1h"}},
             {"limits": {"maxRetention": "720h"}},
             [
                 'spec.source.config["cleanup.policy"]: is required: dialect Karafka compacts its source, which keeps '
@@ -370,16 +372,16 @@ def test_what_contradicts_the_defaults_is_refused_too(spec: dict[str, Any], line
 
 
 def test_a_dialect_that_names_schedules_by_key_has_them_and_a_source_that_keeps_them() -> None:
-    settings = resolve(topic_with(schedule={"dialect": "Scheduler", "scheduler": {"graceInterval": "1h"}}))
+    settings = resolve(topic_with(schedule={"scheduler": {"graceInterval": "1h"}}))
 
     assert (settings.schedule.ids, settings.source.retention) == (Ids.BY_KEY, None)
-    assert settings.history == TopicSettings("shop.reminders.delayed.history", Management.MANAGED, None, None, None, {})
-    assert settings.schedule.scheduler == SchedulerSpec(grace_interval=Duration("1h"))
+    assert settings.history == TopicSettings("shop.reminders.delayed.history", Management.CREATE, None, None, None, {})
+    assert settings.schedule.scheduler == SchedulerOptions(grace_interval=Duration("1h"))
 
 
-@pytest.mark.parametrize("dialect", ["BlackBox", "Cesium", "Timebridge"])
+@pytest.mark.parametrize("dialect", ["blackBox", "cesium", "timebridge"])
 def test_a_dialect_without_names_has_none_and_no_history(dialect: str) -> None:
-    settings = resolve(topic_with(schedule={"dialect": dialect}))
+    settings = resolve(topic_with(schedule={dialect: {}}))
 
     assert (settings.schedule.ids, settings.history, settings.source.retention) == (Ids.DISABLED, None, "888h")
 
@@ -387,7 +389,7 @@ def test_a_dialect_without_names_has_none_and_no_history(dialect: str) -> None:
 def test_endless_retention_is_long_enough() -> None:
     topic = topic_with(source={"topic": "a", "config": {"retention.ms": "-1"}})
 
-    assert resolve(topic).source == TopicSettings("a", Management.MANAGED, None, None, None, {"retention.ms": "-1"})
+    assert resolve(topic).source == TopicSettings("a", Management.CREATE, None, None, None, {"retention.ms": "-1"})
 
 
 def test_a_namespace_without_the_labels_of_the_class_is_refused() -> None:

@@ -15,9 +15,9 @@ name: order-reminders
 namespace: shop
 groupId: delaytopic.shop.order-reminders
 source: {topic: a}
-target: {topic: b, allowed: ["shop.*"], partitioning: ByKey, compression: Lz4}
+target: {topic: b, allowedTopics: ["shop.*"], partitioning: ByKey, compression: Lz4}
 deadLetter: {topic: a.dlq}
-schedule: {dialect: Native, defaultDelay: 5m, maxDelay: 720h, ids: ByHeader}
+schedule: {defaultDelay: 5m, maxDelay: 720h, ids: ByHeader}
 precision: 1s
 guarantee: ExactlyOnce
 backend:
@@ -81,7 +81,7 @@ def test_what_is_absent_has_the_documented_default() -> None:
             "shutdownGrace": "20s",
         },
     }
-    assert (config.schedule.dialect, config.schedule.ids, config.target.partitioning, config.target.allowed) == (
+    assert (config.schedule.dialect, config.schedule.ids, config.target.partitioning, config.target.allowed_topics) == (
         "Native",
         "ByHeader",
         "ByKey",

@@ -61,10 +61,10 @@ def test_a_status_that_cannot_be_read_is_no_reason_against_it() -> None:
             'spec.relay.resources.limits.memory: "1Mi" is too little; a relay needs at least 128Mi',
         ),
         (
-            {"relay": {"podTemplate": {"hostNetwork": True}}},
-            "InvalidClass",
-            "spec.relay.podTemplate.hostNetwork: is not allowed; allowed: labels, annotations, nodeSelector, "
-            "tolerations, topologySpreadConstraints, affinity, priorityClassName",
+            {"relay": {"podTemplate": {"spec": {"hostNetwork": True}}}},
+            "InvalidSpec",
+            "DelayClass standard: spec.relay.podTemplate.spec.hostNetwork: is not a field; allowed: nodeSelector, "
+            "tolerations, affinity, topologySpreadConstraints, priorityClassName",
         ),
         (
             {"audit": {"mode": "Kubernetes"}},

@@ -155,8 +155,8 @@ NO_CLASS = "spec.delayClassName: is required, as no DelayClass is marked default
         ),
         (
             [delay_class(default=True)],
-            {"relay": {"podTemplate": {"hostNetwork": True}}},
-            "InvalidSpec: spec.relay.podTemplate.hostNetwork",
+            {"relay": {"podTemplate": {"spec": {"hostNetwork": True}}}},
+            "InvalidSpec: spec.relay.podTemplate.spec.hostNetwork",
         ),
         (
             [],

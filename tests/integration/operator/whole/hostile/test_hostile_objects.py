@@ -25,7 +25,7 @@ numbers = st.integers() | st.integers(0, 100) | st.sampled_from([2**31, 2**63, -
 words = st.sampled_from(
     [
         *("", "*", ".", "..", "__consumer_offsets", "shop.a", "{namespace}.*", "a" * 250, "a" * 70_000, "Zwölf"),
-        *("0s", "99999h", "1ms", "-1h", "9" * 400, "1e309", "Managed", "KafkaBuckets", "RedisZset", "ExactlyOnce"),
+        *("0s", "99999h", "1ms", "-1h", "9" * 400, "1e309", "Create", "KafkaBuckets", "RedisZset", "ExactlyOnce"),
         *("redis://:\x07@[::1]:99999/0", "kafka:9092,kafka:9092", "$(id)", "{{ .Values }}", "*?*?*?*?*?*?*?*?*"),
     ]
 )
@@ -39,7 +39,7 @@ specs = st.sampled_from([EVERY_FIELD, *ACCEPTED]).flatmap(lambda spec: changed(s
 
 
 def test_a_delay_topic_with_a_character_that_json_writes_as_a_pair_is_judged(running: Platform) -> None:
-    name, pod = f"with-{running.team}", {"priorityClassName": "q\U000c2fed"}
+    name, pod = f"with-{running.team}", {"spec": {"priorityClassName": "q\U000c2fed"}}
     spec = {
         "delayClassName": running.class_name,
         "source": {"topic": f"{running.team}.pair.delayed"},
