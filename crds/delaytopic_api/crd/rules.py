@@ -14,7 +14,14 @@ from pydantic.alias_generators import to_camel
 
 from delaytopic_api.documents.connection import Authentication, OAuth, RedisConnection
 from delaytopic_api.documents.delay_class import ClassBackendSpec, DelayClassSpec, ExecutorsTemplate
-from delaytopic_api.documents.delay_topic import BackendSpec, DelayTopicSpec, ScheduleSpec, SloExclusion, SloSpec
+from delaytopic_api.documents.delay_topic import (
+    BackendSpec,
+    DelayTopic,
+    DelayTopicSpec,
+    ScheduleSpec,
+    SloExclusion,
+    SloSpec,
+)
 from delaytopic_api.documents.dialects import MEMBERS, DialectChoice
 from delaytopic_api.documents.model import Model
 from delaytopic_api.documents.relays import AutoscalingSpec
@@ -53,6 +60,13 @@ HISTORY: Final = "schedule.scheduler.history"
 _WITH_HISTORY: Final = "(has(self.schedule) && has(self.schedule.scheduler))"
 _HISTORY_WRITTEN: Final = "(has(self.schedule) && has(self.schedule.scheduler) && has(self.schedule.scheduler.history))"
 _DEAD_LETTER: Final = "(has(self.deadLetter) ? self.deadLetter.topic : self.source.topic + '.dlq')"
+_HISTORY: Final = f"({_HISTORY_WRITTEN} ? self.{HISTORY}.topic : self.source.topic + '.history')"
+_FIXED: Final = "cannot be changed: drain this DelayTopic and make another"
+_GROWS: Final = "can only grow: Kafka removes no partitions"
+
+
+def _of_before(expression: str) -> str:
+    return expression.replace("self.", "oldSelf.")
 
 
 def _told_apart() -> Iterator[Rule]:
@@ -61,7 +75,7 @@ def _told_apart() -> Iterator[Rule]:
         "source": "self.source.topic",
         "target": "self.target.topic",
         "deadLetter": _DEAD_LETTER,
-        HISTORY: f"({_HISTORY_WRITTEN} ? self.{HISTORY}.topic : self.source.topic + '.history')",
+        HISTORY: _HISTORY,
     }
     for (one, name), (other, of_other) in combinations(topics.items(), 2):
         differ = f"{name} == {of_other} || {name}.replace('.', '_') != {of_other}.replace('.', '_')"
@@ -132,11 +146,25 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "is not for use with delayClassName: the class brings its own keys",
             "backend.signingKey",
         ),
+        # Of what may be absent its parent has the rule, or another one could come after it was gone.
+        Rule(f"{_DEAD_LETTER} == {_of_before(_DEAD_LETTER)}", _FIXED, "deadLetter.topic"),
         Rule(
-            "has(self.delayClassName) == has(oldSelf.delayClassName)"
-            " && (!has(self.delayClassName) || self.delayClassName == oldSelf.delayClassName)",
-            "cannot be changed: drain this DelayTopic and make another",
-            "delayClassName",
+            "!has(oldSelf.deadLetter) || !has(oldSelf.deadLetter.partitions) || (has(self.deadLetter)"
+            " && has(self.deadLetter.partitions) && self.deadLetter.partitions >= oldSelf.deadLetter.partitions)",
+            _GROWS,
+            "deadLetter.partitions",
+        ),
+        Rule(
+            f"!{_WITH_HISTORY} || !{_of_before(_WITH_HISTORY)} || {_HISTORY} == {_of_before(_HISTORY)}",
+            _FIXED,
+            f"{HISTORY}.topic",
+        ),
+        Rule(
+            f"!{_WITH_HISTORY} || !{_of_before(_HISTORY_WRITTEN)} || !has(oldSelf.{HISTORY}.partitions)"
+            f" || ({_HISTORY_WRITTEN} && has(self.{HISTORY}.partitions)"
+            f" && self.{HISTORY}.partitions >= oldSelf.{HISTORY}.partitions)",
+            _GROWS,
+            f"{HISTORY}.partitions",
         ),
     ),
     TopicSpec: (
@@ -150,10 +178,16 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
         ),
         _of_config(BOOLEANS, TRUTH, "what is a boolean for Kafka must be true or false"),
         _of_config([SHARE], FRACTION, f"{SHARE} must be a number between 0 and 1"),
-        Rule("self.topic == oldSelf.topic", "cannot be changed: drain this DelayTopic and make another", "topic"),
+        Rule(
+            f"!has(self.config) || !('{SHARE}' in self.config) || !self.config['{SHARE}'].matches('^({FRACTION})$')"
+            f" || double(self.config['{SHARE}']) <= 1.0",
+            f"{SHARE} must be a number between 0 and 1",
+            "config",
+        ),
+        Rule("self.topic == oldSelf.topic", _FIXED, "topic"),
         Rule(
             "!has(oldSelf.partitions) || (has(self.partitions) && self.partitions >= oldSelf.partitions)",
-            "can only grow: Kafka removes no partitions",
+            _GROWS,
             "partitions",
         ),
     ),
@@ -244,6 +278,17 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
     ExecutorsTemplate: (
         Rule("!has(self.min) || !has(self.max) || self.min <= self.max", "must not be more than max", "min"),
     ),
+    DelayTopic: (
+        Rule(
+            "has(self.spec.delayClassName) == has(oldSelf.spec.delayClassName)"
+            " ? !has(self.spec.delayClassName) || self.spec.delayClassName == oldSelf.spec.delayClassName"
+            " : has(self.spec.delayClassName) && has(oldSelf.status) && has(oldSelf.status.effective)"
+            " && has(oldSelf.status.effective.delayClass)"
+            " && self.spec.delayClassName == oldSelf.status.effective.delayClass",
+            "cannot be changed: drain this DelayTopic and make another; without it, it may name the class in force",
+            "spec.delayClassName",
+        ),
+    ),
     DelayClassSpec: (
         Rule(
             "!has(self.limits) || !has(self.limits.maxDelay) || !has(self.defaults) || !has(self.defaults.maxDelay)"
@@ -259,6 +304,13 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "'is ' + self.defaults.precision + ', finer than limits.minPrecision (' + self.limits.minPrecision + ')'",
             "defaults.precision",
             is_expression=True,
+        ),
+        Rule(
+            "!has(self.limits) || !has(self.limits.maxPartitions)"
+            " || !has(self.defaults) || !has(self.defaults.partitions)"
+            " || self.defaults.partitions <= self.limits.maxPartitions",
+            "must not be more than limits.maxPartitions",
+            "defaults.partitions",
         ),
     ),
 }

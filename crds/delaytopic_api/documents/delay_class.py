@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
 from delaytopic_api.documents.delay_topic import DrainTimeout, LongDelay, Precision
@@ -16,6 +16,7 @@ from delaytopic_api.documents.status import DelayClassStatus
 from delaytopic_api.documents.topics import LONGEST_RETENTION
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.values.choices import AuditMode, BackendType, Guarantee, TopicProvisioning
+from delaytopic_api.values.cluster_rules import Checked, Rule
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.lists import AS_SET
 from delaytopic_api.values.names import Glob, Namespace, PartitionCount, ReplicaCount, ReplicationFactor, TopicTemplate
@@ -32,7 +33,15 @@ def _enough_for_a_segment(memory: Quantity) -> Quantity:
     return memory
 
 
-RedisMemory = Annotated[Quantity, AfterValidator(_enough_for_a_segment)]
+RedisMemory = Annotated[
+    Quantity,
+    Checked(
+        _enough_for_a_segment,
+        Rule(
+            "quantity(string(self)).compareTo(quantity('1Mi')) >= 0", "is too little; a DelayTopic needs at least 1Mi"
+        ),
+    ),
+]
 
 
 class NamespaceSelector(Model):

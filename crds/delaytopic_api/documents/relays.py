@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.documents.pods import PodTemplate, Resources
@@ -39,7 +39,15 @@ def _names_of_spark(conf: dict[str, str]) -> dict[str, str]:
 
 
 SparkConf = Annotated[
-    dict[str, Annotated[str, Field(max_length=4_096)]], Field(max_length=100), AfterValidator(_names_of_spark)
+    dict[str, Annotated[str, Field(max_length=4_096)]],
+    Field(max_length=100),
+    Checked(
+        _names_of_spark,
+        Rule(
+            r"self.all(name, name.matches('^spark[.][A-Za-z0-9_.-]{1,247}$'))",
+            "must be settings of Spark, whose names begin with spark., for Hadoop with spark.hadoop.",
+        ),
+    ),
 ]
 """Settings of Spark by their names."""
 KubernetesObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]

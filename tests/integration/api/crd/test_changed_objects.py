@@ -30,6 +30,8 @@ def path(control_plane: ControlPlane) -> str:
 def changed(control_plane: ControlPlane, path: str, case: dict[str, Any]) -> None:
     name = unique("reminders")
     stored = control_plane.client.create(path, merged(document_of(case), {"metadata": {"name": name}}))
+    if "status" in case:
+        stored = control_plane.client.merge(f"{path}/{name}/status", {"status": case["status"]})
     control_plane.client.replace(f"{path}/{name}", merged(stored, case["change"]), dryRun="All")
 
 

@@ -77,6 +77,13 @@ def test_only_the_number_of_relays_and_what_tells_certificates_apart_are_written
     }
 
 
+@each_kind
+def test_every_list_says_how_server_side_apply_merges_it(kind: Kind) -> None:
+    lists = {path: field for path, field in fields(kind).items() if field.get("type") == "array"}
+
+    assert {path for path, field in lists.items() if "x-kubernetes-list-type" not in field} == set()
+
+
 def test_other_defaults_are_described() -> None:
     described = fields(KINDS[0])[".spec.target.partitioning"]["description"]
 
