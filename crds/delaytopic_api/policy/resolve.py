@@ -53,11 +53,15 @@ RETENTION_MARGIN: Final = Duration("168h")
 LATENESS_OF_PRECISION: Final = 5
 
 
-def class_for(topic: DelayTopic, classes: Iterable[DelayClass]) -> DelayClass | None:
-    """Find the class that a DelayTopic uses: the named one, else the default class, else none; raises `Refused`."""
+def class_for(topic: DelayTopic, classes: Iterable[DelayClass], in_force: str | None = None) -> DelayClass | None:
+    """Find the class that a DelayTopic uses; None without one. Raises `Refused`.
+
+    It is the named one, else the one that its status says is `in_force`, else the default class: who marks another one
+    as the default moves no DelayTopic.
+    """
     if topic.spec.connection is not None:
         return None
-    named = topic.spec.delay_class_name
+    named = topic.spec.delay_class_name or in_force
     if named is None:
         return _default_class(topic, classes)
     known = {delay_class.metadata.name: delay_class for delay_class in classes}
@@ -65,6 +69,14 @@ def class_for(topic: DelayTopic, classes: Iterable[DelayClass]) -> DelayClass | 
         listed = ", ".join(sorted(known)) or "none"
         raise _refused(topic, Problem("spec.delayClassName", f'there is no DelayClass "{named}"; there is: {listed}'))
     return known[named]
+
+
+def class_in_force(document: Mapping[str, Any]) -> str | None:
+    """Return the class that the status of a DelayTopic says is in force, whatever else is in it; None without one."""
+    part: Any = document
+    for name in ("status", "effective", "delayClass"):
+        part = part.get(name) if isinstance(part, Mapping) else None
+    return part if isinstance(part, str) and part else None
 
 
 def resolve(

@@ -90,7 +90,8 @@ def between(shortest: str, longest: str) -> Checked:
 def _part_ns(whole: str, fraction: str, unit: str) -> int:
     """Return the nanoseconds of one number with its unit; what is less than one of them does not count, as in Go."""
     unit_ns = _UNIT_NS[unit]
-    return int(whole or 0) * unit_ns + int(fraction or 0) * unit_ns // 10 ** len(fraction)
+    of_fraction: int = int(fraction or 0) * unit_ns // 10 ** len(fraction)
+    return int(whole or 0) * unit_ns + of_fraction
 
 
 def _hint(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_document, resolve
+from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, class_in_force, load_document, resolve
 from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_api.errors import ApiError, Problem, Refused
 from delaytopic_api.values import glob_matcher
@@ -101,7 +101,7 @@ def check(subject: Subject) -> Accepted | Refusal:
     topic = _parsed(subject)
     if isinstance(topic, Refusal):
         return topic
-    delay_class = _class_of(topic, subject.classes)
+    delay_class = _class_of(topic, subject.classes, class_in_force(subject.document))
     if isinstance(delay_class, Refusal):
         return delay_class
     try:
@@ -125,9 +125,9 @@ def _parsed(subject: Subject) -> DelayTopic | Refusal:
     return parsed
 
 
-def _class_of(topic: DelayTopic, classes: Iterable[DelayClass]) -> DelayClass | Refusal | None:
+def _class_of(topic: DelayTopic, classes: Iterable[DelayClass], in_force: str | None) -> DelayClass | Refusal | None:
     try:
-        delay_class = class_for(topic, classes)
+        delay_class = class_for(topic, classes, in_force)
     except Refused as refused:
         return Refusal("ClassNotFound", _lines(refused.problems), stalled=False)
     if delay_class is None and topic.spec.connection is None:

@@ -13,6 +13,7 @@ from delaytopic_api import (
     InvalidDocument,
     Refused,
     class_for,
+    class_in_force,
     load_document,
     load_documents,
     resolve,
@@ -141,7 +142,10 @@ def test_a_class_says_what_the_topic_does_not() -> None:
     assert settings.autoscaling.max_replicas == 24
     assert settings.connection == delay_class.spec.connection
     assert settings.backend == BackendSettings(
-        BackendType.REDIS_ZSET, "delaytopic.shop.reminders", delay_class.spec.backend.redis
+        BackendType.REDIS_ZSET,
+        "delaytopic.shop.reminders",
+        delay_class.spec.backend.redis,
+        max_redis_memory=delay_class.spec.limits.max_redis_memory,
     )
 
 
@@ -424,6 +428,37 @@ def test_a_topic_that_names_no_class_gets_the_default_class() -> None:
     classes = [class_with("fast"), class_with("standard", default=True)]
 
     assert class_for(topic_with(), classes) == classes[1]
+
+
+def test_a_topic_keeps_the_class_in_force_whichever_the_default_is_by_now() -> None:
+    classes = [class_with("fast", default=True), class_with("standard")]
+
+    assert class_for(topic_with(), classes, "standard") == classes[1]
+    assert class_for(topic_with(delayClassName="fast"), classes, "standard") == classes[0]
+
+
+def test_a_class_in_force_that_is_gone_is_refused_and_no_other_one_takes_its_place() -> None:
+    with pytest.raises(Refused) as refused:
+        class_for(topic_with(), [class_with("fast", default=True)], "standard")
+
+    assert str(refused.value) == (
+        'DelayTopic shop/reminders: spec.delayClassName: there is no DelayClass "standard"; there is: fast'
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [
+        ({"effective": {"delayClass": "standard"}}, "standard"),
+        ({"effective": {"delayClass": ""}}, None),
+        ({"effective": {"delayClass": 7}}, None),
+        ({"effective": ["standard"]}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_the_class_in_force_is_read_from_any_status(status: object, name: str | None) -> None:
+    assert class_in_force({"status": status}) == name
 
 
 def test_without_a_default_class_there_is_none() -> None:

@@ -52,6 +52,22 @@ def verdict(
     )
 
 
+def test_a_class_that_is_marked_default_later_moves_no_delay_topic_that_has_one() -> None:
+    before, after = delay_class("standard"), delay_class("fast", default=True)
+    document = {
+        "apiVersion": "delaytopic.dev/v1beta1",
+        "kind": "DelayTopic",
+        "metadata": {"namespace": KEY.namespace, "name": KEY.name},
+        "spec": {"source": {"topic": "shop.a"}, "target": {"topic": "shop.b"}},
+        "status": {"effective": {"delayClass": "standard"}},
+    }
+
+    found = check(Subject(KEY, document, [after, before], {}, Elders(0, 0), None))
+
+    assert isinstance(found, Accepted)
+    assert found.delay_class == before
+
+
 NARROW = OperatorConfig(namespace="delays", relay_namespaces=["relays"])
 
 
