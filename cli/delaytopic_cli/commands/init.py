@@ -1,4 +1,4 @@
-"""`delaytopic init`: a DelayTopic to begin with."""
+"""`delaytopic init`: a DelayTopic or a DelayClass to begin with."""
 
 from __future__ import annotations
 
@@ -35,7 +35,43 @@ spec:
 """
 
 
-@click.command(short_help="Write a DelayTopic to begin with.")
+TEMPLATE_OF_CLASS = """\
+# A DelayClass: where Kafka is, and what DelayTopics may ask for; the platform team's, for all namespaces.
+# Apply it: kubectl apply -f FILE; all fields: docs/reference/delayclass.md
+apiVersion: delaytopic.dev/v1beta1
+kind: DelayClass
+metadata:
+  name: standard
+  annotations:
+    delaytopic.dev/is-default-class: "true"   # DelayTopics that name no class get this one, and keep it
+spec:
+  connection:
+    bootstrapServers: kafka-bootstrap.kafka:9093
+    tls: {trustedCertificates: [{secretName: kafka-ca}]}
+    authentication:                       # Secrets are read from the namespace where the relays run
+      type: ScramSha512
+      username: delaytopic
+      passwordSecret: {secretName: delaytopic-scram}
+  # topicProvisioning: StrimziKafkaTopic  # topics as KafkaTopic objects; by default Kafka is asked for them
+  # backend: {type: RedisZset, redis: {urlSecret: {secretName: delaytopic-redis}}}   # by default KafkaBuckets
+  access:
+    # namespaceSelector: {matchLabels: {delaytopic.dev/enabled: "true"}}   # by default all namespaces
+    sourceTopics: ["{namespace}.*"]       # topics that a DelayTopic of a namespace may name
+    targetTopics: ["{namespace}.*"]
+  limits:
+    maxDelay: 2160h                       # the longest that a DelayTopic may ask for
+    maxPartitions: 48
+    maxReplicas: 12
+    # maxRelayResources: {cpu: "2", memory: 2Gi}
+  defaults:                               # for what a DelayTopic does not say
+    maxDelay: 720h
+    replicationFactor: 3
+"""
+TEMPLATES = {"DelayTopic": TEMPLATE, "DelayClass": TEMPLATE_OF_CLASS}
+
+
+@click.command(short_help="Write a DelayTopic or a DelayClass to begin with.")
+@click.option("--kind", type=click.Choice([*TEMPLATES]), default="DelayTopic", show_default=True, help="Of which kind.")
 @click.option(
     "-o",
     "--output",
@@ -43,22 +79,25 @@ spec:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write it there; what exists is not overwritten. Default: standard output.",
 )
-def init(output: Path | None) -> None:
-    """Write the YAML of a DelayTopic, with a comment for each field that one may want to change.
+def init(kind: str, output: Path | None) -> None:
+    """Write the YAML of a DelayTopic or a DelayClass, with a comment for each field that one may want to change.
 
     \b
     Examples:
       delaytopic init
       delaytopic init -o reminders.yaml && delaytopic local -f reminders.yaml
+      delaytopic init --kind DelayClass
     """
+    template = TEMPLATES[kind]
     if output is None:
-        echo_lines(TEMPLATE.removesuffix("\n"))
+        echo_lines(template.removesuffix("\n"))
         return
     try:
         with output.open("x", encoding="utf-8") as file:
-            file.write(TEMPLATE)
+            file.write(template)
     except FileExistsError as error:
         raise InputError(f"--output: {output} exists already; choose another name") from error
     except OSError as error:
         raise InputError(f"--output: {output} cannot be written: {error.strerror}") from error
-    echo(f"wrote {output}; try it: delaytopic local -f {output}")
+    next_step = "try it: delaytopic local" if kind == "DelayTopic" else "check it: delaytopic validate"
+    echo(f"wrote {output}; {next_step} -f {output}")

@@ -31,6 +31,13 @@ def test_what_init_writes_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == (f"wrote {file}; try it: delaytopic local -f {file}\n1 document is valid\n")
 
 
+def test_the_class_that_init_writes_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(tmp_path / "class.yaml")
+
+    assert (run(["init", "--kind", "DelayClass", "-o", file]), run(["validate", "-f", file])) == (0, 0)
+    assert capsys.readouterr().out == (f"wrote {file}; check it: delaytopic validate -f {file}\n1 document is valid\n")
+
+
 def test_topics_that_kafka_takes_for_one_are_refused_across_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
