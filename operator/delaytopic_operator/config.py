@@ -182,7 +182,7 @@ class OperatorConfig(Model):
     """The time after which every DelayTopic is looked at although nothing happened; a fifth of it is jitter."""
     poll: Annotated[Duration, between("1s", "10m")] = Duration("15s")
     """The time between two looks at the relays' pages: for the status, and for scaling."""
-    status_interval: Annotated[Duration, between("0s", "1h")] = Duration("30s")
+    status_interval: Annotated[Duration, between("0s", "1h")] = Duration("5m")
     """Numbers in a status are written at most this often; conditions at once."""
     scale_steps_per_minute: Count = 20
     """Steps of all DelayTopics together."""

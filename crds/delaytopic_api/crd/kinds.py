@@ -76,6 +76,7 @@ KINDS: Final = (
             Column("Overdue", ".status.backlog.overdue", "integer"),
             Column("Next Due", ".status.backlog.nextDue"),  # a date would be shown as an age, and this is in the future
             Column("P99", ".status.slo.latenessP99"),
+            Column("Counted", ".status.backlog.asOf", "date", priority=DETAIL),
             Column("Relays", ".status.relay.summary", priority=DETAIL),
             Column("Source", ".spec.source.topic", priority=DETAIL),
             Column("Target", ".spec.target.topic", priority=DETAIL),

@@ -38,6 +38,7 @@ from delaytopic_api.documents.metadata import (
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.documents.pods import PodTemplate, Resources
 from delaytopic_api.documents.relays import KubernetesObject, RelaySpec, SparkConf
+from delaytopic_api.documents.scaling_status import ScalingStatus
 from delaytopic_api.documents.settings import (
     AutoscalingSettings,
     BackendSettings,
@@ -116,6 +117,7 @@ __all__ = [
     "RelaySpec",
     "RelayTemplate",
     "Resources",
+    "ScalingStatus",
     "ScheduleSettings",
     "SchedulerOptions",
     "Settings",

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, ConfigDict, Field
 
 from delaytopic_api.documents.model import Model
-from delaytopic_api.documents.relays import KubernetesObject
+from delaytopic_api.documents.scaling_status import ScalingStatus
 from delaytopic_api.values.choices import BackendType
 from delaytopic_api.values.lists import ATOMIC, as_map
 
@@ -309,7 +309,7 @@ class DelayTopicStatus(_Status):
     """The relays as they are."""
     backlog: BacklogStatus | None = None
     """Counts of pending records."""
-    scaling: KubernetesObject | None = None
+    scaling: ScalingStatus | None = None
     """The reasons for the number of relays; `kubectl delaytopic why-scale` shows them."""
     slo: SloStatus | None = None
     """The last audit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from delaytopic_api.documents import BackendStatus, EffectiveStatus, RelayFleetStatus
+from delaytopic_api.documents import BackendStatus, EffectiveStatus, RelayFleetStatus, ScalingStatus
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.observe.fleet import Fleet, backlog
 from delaytopic_operator.observe.former_rules import former_rules
@@ -117,7 +117,7 @@ def _last_scale(decision: Decision | None) -> dict[str, Any]:
 def _scaling(seen: Observation, decision: Decision | None) -> dict[str, Any]:
     if decision is None or seen.signals is None:
         return {}
-    return {"scaling": explain(decision, seen.signals)}
+    return {"scaling": ScalingStatus.model_validate(explain(decision, seen.signals)).to_document()}
 
 
 def _slo(seen: Observation) -> dict[str, Any]:
