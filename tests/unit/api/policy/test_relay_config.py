@@ -40,7 +40,12 @@ def test_the_relay_is_told_everything_that_is_in_force() -> None:
         "namespace": "shop",
         "groupId": "delaytopic.shop.order-reminders",
         "source": {"topic": "shop.order-reminders.delayed"},
-        "target": {"topic": "shop.order-reminders", "allowedTopics": [], "partitioning": "ByKey", "compression": "Auto"},
+        "target": {
+            "topic": "shop.order-reminders",
+            "allowedTopics": [],
+            "partitioning": "ByKey",
+            "compression": "Auto",
+        },
         "deadLetter": {"topic": "shop.order-reminders.delayed.dlq"},
         "schedule": {"maxDelay": "720h", "ids": "ByHeader"},
         "precision": "50ms",
