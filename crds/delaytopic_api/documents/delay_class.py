@@ -98,9 +98,10 @@ class LimitsSpec(Model):
     """The most partitions that a topic may have, such as 48. Absent: no limit."""
     max_partitions_per_namespace: Annotated[int, Field(strict=True, ge=1)] | None = None
     """The most partitions of all topics together that the DelayTopics of one namespace have made, those of the backend
-    included; a topic of which nobody says how many it has counts as one."""
+    included; a topic of which nobody says how many it has counts as one. Absent: no limit."""
     max_retention: Annotated[Duration, between("1s", LONGEST_RETENTION)] | None = None
-    """The longest retention of a topic, also as retention.ms; compaction without deletion is longer."""
+    """The longest retention of a topic, such as 8760h, also as retention.ms; compaction without deletion is longer.
+    Absent: no limit."""
     allowed_topic_config: Globs = [
         *("cleanup.policy", "compression.type", "delete.retention.ms", "message.timestamp.*", "min.insync.replicas"),
         "retention.*",
@@ -191,8 +192,8 @@ class AuditTemplate(Model):
     """Settings of the audits of the class's DelayTopics."""
 
     every: Annotated[Duration, between("1m", "24h")] | None = None
-    """Audit all DelayTopics of the class so often, one after the other, in one pod that goes on (mode Job): one Spark
-    starts for all of them. Absent: a CronJob for each DelayTopic, on the operator's schedule."""
+    """Audit all DelayTopics of the class so often, such as 5m, one after the other, in one pod that goes on (mode Job):
+    one Spark starts for all of them. Absent: a CronJob for each DelayTopic, on the operator's schedule."""
     mode: AuditMode | None = None
     """Job: an audit is one pod. Kubernetes: its pod is Spark's driver, and asks the API server for executor pods; the
     operator has to name an account for that. Absent: the operator's."""
@@ -214,7 +215,7 @@ class DelayClassSpec(Model):
     backend: ClassBackendSpec = ClassBackendSpec(type=BackendType.KAFKA_BUCKETS)
     """The default backend. Absent: KafkaBuckets, which need nothing but Kafka."""
     relay_namespace: Namespace | None = None
-    """The namespace of the relays. Absent: the operator's."""
+    """The namespace of the relays, such as `delay-relays`. Absent: the operator's."""
     access: AccessSpec = AccessSpec()
     """Namespaces that may use the class, and the topics they may name."""
     limits: LimitsSpec = LimitsSpec()

@@ -122,7 +122,7 @@ class SloExclusion(Model):
     until: WholeMinute
     """Its end: records due from then on count again."""
     reason: Annotated[str, Field(min_length=1, max_length=256)]
-    """The reason, for whoever reads the report."""
+    """The reason, for whoever reads the report, such as `Kafka is upgraded`."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -134,9 +134,9 @@ class SloThreshold(Model):
     """A further threshold of lateness, with an objective and an error budget of its own."""
 
     lateness: Lateness
-    """A record sent later than this after its due time is late for this objective."""
+    """A record sent later than this after its due time, such as 100ms, is late for this objective."""
     objective: Percent
-    """The share of records that must not be late for it."""
+    """The share of records that must not be late for it, such as 99%."""
 
     @property
     def name(self) -> str:
@@ -158,7 +158,7 @@ class SloSpec(Model):
     """The length of time, up to now, that the objective is about; it means nothing beside calendar."""
     calendar: Calendar | None = None
     """Count the error budget by days, weeks from Monday on, or months, in place of the rolling window: it is whole
-    again when the next one begins."""
+    again when the next one begins. Absent: the rolling window."""
     time_zone: TimeZone | None = None
     """Periods of calendar begin at midnight there, whatever its clocks do: an IANA name, such as Europe/Berlin.
     Absent: UTC."""
@@ -199,7 +199,8 @@ class DelayTopicSpec(Model):
     """The desired state. Source and target are enough; the class and the defaults give the rest."""
 
     delay_class_name: ClassName | None = None
-    """The DelayClass that brings connection, limits and defaults; it cannot be changed later. Absent: the default."""
+    """The DelayClass that brings connection, limits and defaults, such as `standard`; it cannot be changed later.
+    Absent: the class that is the default when the operator first sees this object."""
     connection: KafkaConnection | None = None
     """The connection to Kafka without a class, for a single tenant: Secrets are read from this object's namespace."""
     source: SourceSpec
@@ -211,8 +212,8 @@ class DelayTopicSpec(Model):
     schedule: ScheduleSpec = ScheduleSpec()
     """The way records state their due time."""
     precision: Precision | None = None
-    """The lateness allowed while there is capacity, and the interval of commits. Absent: the class's default,
-    else 1s."""
+    """The lateness allowed while there is capacity, such as 1s, and the interval of commits. Absent: the class's
+    default, else 1s."""
     guarantee: Guarantee | None = None
     """ExactlyOnce: read_committed consumers see each record once. AtLeastOnce: faster, with duplicates after a crash.
     Absent: the class's default, else ExactlyOnce."""
@@ -230,7 +231,7 @@ class DelayTopicSpec(Model):
     """Drain: pending records leave at their own time, up to drainTimeout, then as Retain. Retain: they stay, and
     applying the same object again resumes them. Delete: they are removed, after confirmation."""
     drain_timeout: DrainTimeout | None = None
-    """The longest time that Drain lasts. Absent: the class's default, else 15m."""
+    """The longest time that Drain lasts, such as 15m. Absent: the class's default, else 15m."""
 
     @property
     def dead_letter_topic(self) -> str:

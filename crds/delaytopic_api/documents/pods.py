@@ -52,7 +52,7 @@ class Toleration(Model):
     operator: TolerationOperator | None = None
     """Exists: any value of the taint is tolerated. Equal: value alone. Absent: Equal."""
     value: str | None = None
-    """The taint's value, such as `relays`, with operator Equal."""
+    """The taint's value, such as `relays`; only with operator Equal."""
     effect: TaintEffect | None = None
     """The taint's effect. Absent: all effects."""
     toleration_seconds: Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)] | None = None
@@ -120,7 +120,7 @@ class PodSpec(Model):
     ) = None
     """The spread of the pods over places. Absent: over zones and hosts, as far as there are several."""
     priority_class_name: Annotated[str, Field(max_length=253)] | None = None
-    """The PriorityClass of the pods, such as `business-critical`."""
+    """The PriorityClass of the pods, such as `business-critical`. Absent: the cluster's default."""
 
 
 class PodTemplate(Model):

@@ -96,7 +96,8 @@ class RelaySpec(Model):
     replicas: ReplicaCount = 1
     """The number of relays with mode Fixed or External, the first one with Operator. The scale subresource sets it."""
     image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
-    """The container image. Absent: the one that this release of the operator was tested with."""
+    """The container image, such as `registry.example/delaytopic/relay:0.1.0`. Absent: the one that this release of the
+    operator was tested with."""
     resources: Resources = Resources()
     """The requests and limits of a relay's container. Absent: the class's, else the operator's."""
     pod_template: PodTemplate = PodTemplate()

@@ -86,7 +86,7 @@ class ScalingReading(_Status):
     """A number, and how old it was when it was decided upon."""
 
     value: Number
-    """The number."""
+    """The number that was known."""
     age_ms: Number
     """The age of the number, in milliseconds."""
 

@@ -22,7 +22,7 @@ class TopicSpec(Model):
     """A topic, and who looks after it."""
 
     topic: TopicName
-    """The topic's name; it cannot be changed later."""
+    """The topic's name, such as `shop.reminders`; it cannot be changed later."""
     management: Management = Management.CREATE
     """Create: created, and a topic that is there already is refused. Adopt: one that is there is taken over.
     Observe: never changed."""
@@ -31,8 +31,8 @@ class TopicSpec(Model):
     replication_factor: ReplicationFactor | None = None
     """The number of copies of each partition, such as 3. Absent: the class's default, else the broker's."""
     retention: Annotated[Duration, between("1s", LONGEST_RETENTION)] | None = None
-    """The time that records are kept. Absent: for the source maxDelay and a week, so that a lost backend can be
-    rebuilt; for others the broker's default."""
+    """The time that records are kept, such as 168h. Absent: for the source maxDelay and a week, so that a lost backend
+    can be rebuilt; for others the broker's default."""
     config: TopicConfig = {}
     """The other settings of the topic, such as `compression.type: zstd`. Only those listed are written and
     corrected."""

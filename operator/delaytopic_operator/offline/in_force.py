@@ -49,7 +49,9 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
     yield _Row("topicProvisioning", settings.topic_provisioning, ("topicProvisioning",))
     yield _Row("spec.target.partitioning", settings.partitioning)
     yield _Row("spec.target.compression", settings.compression)
-    yield _Row("spec.schedule.dialect", schedule.dialect)
+    yield _Row(
+        "dialect", schedule.dialect, otherwise="default" if schedule.dialect is Dialect.NATIVE else "this document"
+    )
     yield _Row("spec.schedule.defaultDelay", schedule.default_delay)
     yield _Row("spec.schedule.fixedDelay", schedule.fixed_delay)
     yield _Row("spec.schedule.maxDelay", schedule.max_delay, ("defaults.maxDelay", "limits.maxDelay"))

@@ -33,4 +33,6 @@ def test_a_field_has_its_type_and_its_meaning() -> None:
         "`None`, `Delivery`, `Ingest`, `All` | Delivery: take records in, hold what is due. Ingest: deliver, take "
         "nothing in. All: both stand still. Default: None. |"
     )
-    assert rows["`source.topic`"] == "string, required | The topic's name; it cannot be changed later. |"
+    assert rows["`source.topic`"] == (
+        "string, required | The topic's name, such as `shop.reminders`; it cannot be changed later. |"
+    )
