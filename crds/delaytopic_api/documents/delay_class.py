@@ -78,7 +78,7 @@ class AllowedPodTemplate(Model):
     """The globs of the keys of taints that DelayTopics may tolerate; a toleration without a key needs `*`."""
     priority_class_names: Globs = []
     """The globs of the PriorityClasses that DelayTopics may name, such as `batch-*`."""
-    affinity: bool = False
+    affinity: Annotated[bool, Field(strict=True)] = False
     """Allow any affinity; an anti-affinity can keep pods of others away from a node."""
 
 
