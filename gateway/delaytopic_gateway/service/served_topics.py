@@ -45,7 +45,7 @@ class ServedTopic:
             settings.history.topic if settings.history is not None else None,
             schedule.dialect,
             schedule.ids,
-            schedule.delay is not None,
+            schedule.fixed_delay is not None,
             schedule.max_delay.ms,
         )
 

@@ -17,7 +17,7 @@ from delaytopic_operator.rules.validate import Accepted
 
 _TYPE: Final = str(ConditionType.RULES_IN_FORCE)
 _ROLLING: Final = "what is produced before all relays have started anew is read by the rules of before"
-_TOLD: Final = ("dialect", "maxDelay", "defaultDelay", "delay", "ids", "target.allowed")
+_TOLD: Final = ("dialect", "maxDelay", "defaultDelay", "fixedDelay", "ids", "target.allowedTopics")
 """The rules that relays tell of."""
 _ALL: Final = (*_TOLD, "options")
 
@@ -131,9 +131,9 @@ def _words(former: Sequence[FormerRulesStatus]) -> list[dict[str, str]]:
             "dialect": each.dialect,
             "maxDelay": each.max_delay,
             "defaultDelay": each.default_delay,
-            "delay": each.delay,
+            "fixedDelay": each.fixed_delay,
             "ids": each.ids,
-            "target.allowed": ", ".join(each.allowed)[:LONGEST_FIELD],
+            "target.allowedTopics": ", ".join(each.allowed_topics)[:LONGEST_FIELD],
         }
         found.append({name: value for name, value in words.items() if value})
     return found

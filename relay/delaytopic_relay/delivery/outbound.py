@@ -81,7 +81,7 @@ class FurtherTargets:
     """
 
     def __init__(self, globs: Sequence[str], backend_id: str) -> None:
-        """`globs` as in `target.allowed`; `backend_id` begins the names of the relay's own bucket topics."""
+        """`globs` as in `target.allowedTopics`; `backend_id` begins the names of the relay's own bucket topics."""
         self._allowed = TopicGlobs(globs)
         self._own = f"{backend_id}.delay."
 
@@ -93,7 +93,7 @@ class FurtherTargets:
             return f"it asks for topic {topic}, which belongs to Kafka or to a relay"
         if not self._allowed(topic):
             allowed = ", ".join((target, *self._allowed.globs))
-            return f"it asks for topic {topic[:249]}, but this DelayTopic now allows {allowed} (target.allowed)"
+            return f"it asks for topic {topic[:249]}, but this DelayTopic now allows {allowed} (target.allowedTopics)"
         return None
 
 

@@ -84,7 +84,7 @@ def test_wrong_input_is_one_clear_line(
 def test_every_problem_of_a_document_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "topics.yaml"
     file.write_text(
-        "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: x}\n"
+        "apiVersion: delaytopic.dev/v1beta1\nkind: DelayTopic\nmetadata: {name: x}\n"
         "spec: {source: {topic: a}, target: {topic: a}, precision: soon}\n",
         encoding="utf-8",
     )

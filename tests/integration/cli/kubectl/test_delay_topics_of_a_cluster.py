@@ -83,7 +83,7 @@ def reminders(planned: Planned) -> str:
 def settings_of(platform: Platform) -> dict[str, Any]:
     labels = {"app.kubernetes.io/part-of": "delaytopic", "app.kubernetes.io/component": "operator"}
     config = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "OperatorConfig",
         "namespace": platform.namespace,
         "watchNamespaces": [platform.team],
@@ -105,7 +105,7 @@ def topic_file(platform: Platform, directory: Path, name: str, **spec: object) -
         "target": {"topic": f"{platform.team}.{name}"},
     }
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": name, "namespace": platform.team},
         "spec": {**usual, **spec},

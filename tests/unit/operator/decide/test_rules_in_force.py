@@ -178,7 +178,7 @@ def test_what_keeps_former_rules_is_counted_over_all_partitions() -> None:
             "dialect": "Native",
             "maxDelay": "720h",
             "ids": "ByHeader",
-            "allowed": [],
+            "allowedTopics": [],
             "declaredAt": "2026-11-21T13:01:26Z",
             "records": 3_600,
             "partitions": 3,
@@ -194,20 +194,20 @@ def said_of(found: Observation) -> dict[str, tuple[str, str]]:
 
 def test_rules_of_different_edits_are_told_apart_the_oldest_first() -> None:
     later = FORMER.model_copy(
-        update={"declared_ms": DECLARED_MS + 1, "max_delay_ms": DAY_MS, "delay_ms": DAY_MS, "records": 1}
+        update={"declared_ms": DECLARED_MS + 1, "max_delay_ms": DAY_MS, "fixed_delay_ms": DAY_MS, "records": 1}
     )
 
     after = known(settled(look(living(**EDITED))), later, FORMER)
 
     assert [each["maxDelay"] for each in plan(after).parts["formerRules"]] == ["720h", "24h"]
     assert condition(after)[2] == (
-        "1,200 records keep maxDelay 720h, the last is due at 2026-11-22T14:01:26Z; 1 record keeps delay 24h, the last "
-        "is due at 2026-11-22T14:01:26Z. What is produced from now on gets maxDelay 24h, no delay"
+        "1,200 records keep maxDelay 720h, the last is due at 2026-11-22T14:01:26Z; 1 record keeps fixedDelay 24h, the "
+        "last is due at 2026-11-22T14:01:26Z. What is produced from now on gets maxDelay 24h, no fixedDelay"
     )
 
 
 def test_an_edit_that_waits_says_why_and_until_when() -> None:
-    edited = look(living(schedule={"dialect": "Kaspr", "maxDelay": "720h"}))
+    edited = look(living(schedule={"kaspr": {}, "maxDelay": "720h"}))
     waits = known(settled(edited), waits="the ids are others")
 
     assert "The edit waits until nothing waits any more" in condition(edited)[2]
@@ -233,9 +233,9 @@ def test_what_was_said_stays_while_not_all_relays_answer() -> None:
 
 def test_pages_that_no_relay_writes_make_no_status_that_the_api_server_refuses() -> None:
     endless = FORMER.model_copy(
-        update={"max_delay_ms": -5, "records": 2**63 - 1, "allowed": ["x" * 9_999] * 99, "declared_ms": 0}
+        update={"max_delay_ms": -5, "records": 2**63 - 1, "allowed_topics": ["x" * 9_999] * 99, "declared_ms": 0}
     )
 
     [status] = plan(known(look(), *[endless] * 99)).parts["formerRules"]
 
-    assert (status["records"], status["maxDelay"], len(status["allowed"])) == (2**53, "-5 ms", 16)
+    assert (status["records"], status["maxDelay"], len(status["allowedTopics"])) == (2**53, "-5 ms", 16)
