@@ -73,7 +73,9 @@ def _found(seen: Observation, rules: DeclaredRules) -> tuple[ConditionStatus, st
             return UNKNOWN, "NoRelays", "there are no relays: the next ones read by the rules of now"
         if not rules.superseded:
             return UNKNOWN, "RollingOut", "no relays have read all partitions by these rules yet"
-        pending = (seen.status.get("backlog") or {}).get("pending")
+        # The status may be minutes old; it is what is left to go by while not all relays answer.
+        counted = seen.fleet.pending
+        pending = counted if counted is not None else (seen.status.get("backlog") or {}).get("pending")
         said = edit_sentence(rules.superseded, rules.fields, pending, rules.declared_ms)
         return FALSE, "RollingOut", f"{_ROLLING}: {said}" if said is not None else _ROLLING
     former = former_rules(seen.fleet)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 import yaml
 from tests.support.operator.scenes import DECLARED_MS, NOW_MS, document, fleet, record, seen
 from tests.unit.operator.decide.test_planner import living, look
@@ -132,7 +133,7 @@ def test_rules_are_in_force_while_nothing_keeps_others() -> None:
 
 
 def test_until_relays_have_rolled_it_is_said_what_the_edit_does() -> None:
-    edited = look(living(**EDITED))
+    edited = look(living(**EDITED), pending=None)
     first = look(record=record().model_copy(update={"rules": None}))
 
     assert condition(edited) == (
@@ -157,11 +158,16 @@ def test_what_drains_keeps_its_rules() -> None:
     assert condition(going)[:2] == ("True", "FormerRulesWait")
 
 
-def test_a_dry_run_says_it_before_it_is_done() -> None:
+@pytest.mark.parametrize(("counted", "said"), [(7, "up to 7 records"), (None, "up to 1,200 records")])
+def test_a_dry_run_says_it_before_it_is_done_and_counts_by_the_status_where_relays_do_not_answer(
+    counted: int | None, said: str
+) -> None:
     asked = living(annotations={DRY_RUN: "true"}, **EDITED)
     asked["status"] = {"backlog": {"pending": 1_200}}
 
-    assert "what waits keeps maxDelay 720h (up to 1,200 records, the last due by" in condition(look(asked))[2]
+    told = condition(look(asked, pending=counted))[2]
+
+    assert f"what waits keeps maxDelay 720h ({said}, the last due by" in told
 
 
 def test_what_keeps_former_rules_is_counted_over_all_partitions() -> None:
