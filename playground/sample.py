@@ -21,7 +21,7 @@ def sample_team() -> list[dict[str, Any]]:
     """Its namespace, let in by the class, and its DelayTopic."""
     spec = {"source": {"topic": f"{TEAM}.{NAME}.delayed"}, "target": {"topic": f"{TEAM}.{NAME}"}}
     topic = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": NAME, "namespace": TEAM},
         "spec": spec,

@@ -38,7 +38,7 @@ class Hour:
         """The DelayTopic `bench/<name>`."""
         topics = {"source": {"topic": f"{self.name}.source"}, "target": {"topic": f"{self.name}.target"}}
         return {
-            "apiVersion": "delaytopic.dev/v1alpha1",
+            "apiVersion": "delaytopic.dev/v1beta1",
             "kind": "DelayTopic",
             "metadata": {"name": self.name, "namespace": "bench"},
             "spec": {**topics, "slo": {"lateness": "1s"}},

@@ -14,6 +14,7 @@ import yaml
 from bench.clock import wait_for
 from bench.errors import Stalled
 from bench.records import PARTITIONS
+from delaytopic_api.documents import member
 from delaytopic_api.relay import (
     HttpServer,
     KafkaClient,
@@ -22,6 +23,7 @@ from delaytopic_api.relay import (
     RelayDeadLetter,
     RelayHistory,
     RelaySchedule,
+    RelayScheduler,
     RelaySource,
     RelayState,
     RelayStatus,
@@ -170,12 +172,18 @@ def wait_until_all_deliver(relays: Sequence[Relay]) -> None:
 
 def by_record(dialect: Dialect = Dialect.NATIVE) -> RelaySchedule:
     """Each record says when it is due, in this dialect."""
-    return RelaySchedule(dialect=dialect, max_delay=Duration("720h"), ids=CAPABILITIES[dialect].ids)
+    return RelaySchedule(max_delay=Duration("720h"), ids=CAPABILITIES[dialect].ids, **member(dialect))
+
+
+def _with_history(schedule: RelaySchedule, topic: str) -> RelaySchedule:
+    if not CAPABILITIES[schedule.dialect].history:
+        return schedule
+    return schedule.model_copy(update={"scheduler": RelayScheduler(history=RelayHistory(topic=topic))})
 
 
 def fixed(delay: str) -> RelaySchedule:
     """Every record is due so long after it was produced."""
-    return RelaySchedule(delay=Duration(delay), max_delay=Duration(delay), ids=Ids.DISABLED)
+    return RelaySchedule(fixed_delay=Duration(delay), max_delay=Duration(delay), ids=Ids.DISABLED)
 
 
 def relay_config(
@@ -197,8 +205,7 @@ def relay_config(
         source=RelaySource(topic=source),
         target=RelayTarget(topic=target),
         dead_letter=RelayDeadLetter(topic=f"{target}.dlq"),
-        history=RelayHistory(topic=f"{target}.history") if CAPABILITIES[schedule.dialect].history else None,
-        schedule=schedule,
+        schedule=_with_history(schedule, f"{target}.history"),
         precision=Duration(precision),
         guarantee=guarantee,
         backend=backend,

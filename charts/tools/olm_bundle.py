@@ -40,7 +40,7 @@ Helm chart: https://delaytopic.dev/docs/how-to/install/
 """
 
 _CLASS: Final[Mapping[str, Any]] = {
-    "apiVersion": "delaytopic.dev/v1alpha1",
+    "apiVersion": "delaytopic.dev/v1beta1",
     "kind": "DelayClass",
     "metadata": {"name": "standard", "annotations": {"delaytopic.dev/is-default-class": "true"}},
     "spec": {"connection": {"bootstrapServers": "kafka.kafka.svc:9092"}},

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from delaytopic_api.documents.settings import Settings
     from delaytopic_api.errors import ApiError, InvalidDocument, InvalidText, MalformedHeader, Problem, Refused
     from delaytopic_api.loading.documents import dump_yaml, load_document, load_documents, load_relay_config
-    from delaytopic_api.policy.resolve import class_for, relay_config, resolve
+    from delaytopic_api.policy.resolve import class_for, class_in_force, relay_config, resolve
     from delaytopic_api.records.dead_letter import DeadLetter, DeadLetterReason
     from delaytopic_api.records.receipt import Receipt
     from delaytopic_api.relay.config import RelayConfig
@@ -44,6 +44,7 @@ __all__ = [
     "RelayStatus",
     "Settings",
     "class_for",
+    "class_in_force",
     "dump_yaml",
     "load_document",
     "load_documents",
@@ -72,6 +73,7 @@ _PLACES = {
     "RelayStatus": "delaytopic_api.relay.status",
     "Settings": "delaytopic_api.documents.settings",
     "class_for": "delaytopic_api.policy.resolve",
+    "class_in_force": "delaytopic_api.policy.resolve",
     "dump_yaml": "delaytopic_api.loading.documents",
     "load_document": "delaytopic_api.loading.documents",
     "load_documents": "delaytopic_api.loading.documents",

@@ -18,7 +18,8 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from delaytopic_gateway.access.bounds.room import Bounds
-from delaytopic_gateway.access.rights import Access, Audit, Guard, Rights
+from delaytopic_gateway.access.guard import Audit, Guard
+from delaytopic_gateway.access.rights import Access, Rights
 from delaytopic_gateway.console.pages import Console, console_router
 from delaytopic_gateway.dead_letters.pages import DeadLetterPages, dead_letters_router
 from delaytopic_gateway.dead_letters.rest import dead_letters_rest
@@ -32,7 +33,6 @@ from delaytopic_gateway.errors import (
     KafkaUnreachableError,
     RecordMissingError,
     RelayUnreachableError,
-    SupersededError,
     TopicError,
     UnauthenticatedError,
 )
@@ -52,7 +52,6 @@ _STATUS: Final = {
     ForbiddenError: 403,
     RecordMissingError: 404,
     ConflictError: 409,
-    SupersededError: 409,
     TopicError: 502,
     KafkaUnreachableError: 503,
     RelayUnreachableError: 503,

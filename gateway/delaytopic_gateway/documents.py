@@ -20,9 +20,9 @@ from delaytopic_api.records import (
     objection_to_instant,
 )
 from delaytopic_api.records import Headers as RecordHeaders
-from delaytopic_api.relay import MOST_LISTED, PendingRecord
+from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED, PendingRecord
+from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, Place
-from delaytopic_gateway.client.sending import OutgoingRecord
 from delaytopic_gateway.client.time_text import duration, instant_ms, meant_ms
 from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, AuditDocument, ReadyDocument, State
@@ -102,8 +102,22 @@ class DelayTopicDocument(Model):
 
 
 class RecordPage(Model):
-    """Pending records in the order of delivery."""
+    """What waits in a DelayTopic, and its first records in the order of delivery."""
 
+    delay_topic: str
+    """Its namespace and name."""
+    source: str
+    """The topic that producers write to."""
+    pending: int
+    """Taken in and not yet delivered; with `partition`, of this partition."""
+    overdue: int
+    """Due and not yet delivered."""
+    next_due_ms: int | None
+    """The nearest due time."""
+    ingest_lag: int
+    """Records of the source that are not read yet."""
+    due_histogram: list[DueCount]
+    """When what waits is due."""
     records: list[PendingRecord]
     """The first that were asked for."""
     next: str | None
@@ -133,8 +147,8 @@ class RecordSelection(Model):
     """With a key that begins so."""
     after: Annotated[str | None, Field(pattern=r"^[0-9]{1,15}:[0-9]{1,10}:[0-9]{1,19}$")] = None
     """Behind a page: its `next`."""
-    limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 100
-    """The first so many."""
+    limit: Annotated[int, Field(ge=0, le=MOST_LISTED)] = DEFAULT_LIMIT
+    """The first so many; with 0 the counts alone."""
     contents: bool = False
     """With keys, values and headers."""
 
@@ -287,6 +301,13 @@ def delay_topic_document(
 def record_page(report: PendingReport) -> RecordPage:
     """Return a page of records."""
     return RecordPage(
+        delay_topic=report.delay_topic,
+        source=report.source,
+        pending=report.pending,
+        overdue=report.overdue,
+        next_due_ms=report.next_due_ms,
+        ingest_lag=report.ingest_lag,
+        due_histogram=_due_counts(report.histogram),
         records=[*report.records],
         next=place_text(report.next_after),
         complete=report.complete,

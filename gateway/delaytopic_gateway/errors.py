@@ -17,12 +17,12 @@ class TopicError(ProgramError):
     exit_code = 4
 
 
+class TopicMissingError(TopicError):
+    """Kafka has no topic of this name, or shows none to this login."""
+
+
 class RightMissingError(TopicError):
     """The login lacks a right in Kafka; the text says which."""
-
-
-class SupersededError(TopicError):
-    """Another one has begun to do the same, and goes on behind what this one did."""
 
 
 class RelayUnreachableError(ProgramError):
@@ -47,6 +47,10 @@ class ConflictError(ProgramError):
     """A request that does not fit the DelayTopic, or the record as it is now."""
 
     exit_code = 5
+
+
+class SupersededError(ConflictError):
+    """Another one has begun to do the same, and goes on behind what this one did."""
 
 
 class UnauthenticatedError(ProgramError):

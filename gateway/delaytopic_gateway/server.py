@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from delaytopic_gateway.access.bounds.connections import Connection
-from delaytopic_gateway.access.rights import AuditLine
+from delaytopic_gateway.access.guard import AuditLine
 from delaytopic_process.errors import InputError
 
 START_S = 10.0

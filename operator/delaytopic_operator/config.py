@@ -75,7 +75,7 @@ class AuditConfig(Model):
     """Spark's master. In mode Kubernetes one that begins with k8s://, or else https://kubernetes.default.svc."""
     resources: KubernetesObject = {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
     """Requests and limits of the container."""
-    conf: SparkConf = {}
+    spark_conf: SparkConf = {}
     """Settings of Spark, and with `spark.hadoop.` before them of Hadoop, such as the endpoint of an S3. No secrets: who
     may see pods sees them."""
     credentials_secret: SecretName | None = None
@@ -135,7 +135,7 @@ class OperatorConfig(Model):
     """All that the operator needs to know."""
 
     api_version: ApiVersion = ApiVersion(API_VERSION)
-    """delaytopic.dev/v1alpha1"""
+    """delaytopic.dev/v1beta1"""
     kind: Literal["OperatorConfig"] = "OperatorConfig"
     """OperatorConfig"""
     namespace: Namespace = "delaytopic-system"
@@ -182,7 +182,7 @@ class OperatorConfig(Model):
     """The time after which every DelayTopic is looked at although nothing happened; a fifth of it is jitter."""
     poll: Annotated[Duration, between("1s", "10m")] = Duration("15s")
     """The time between two looks at the relays' pages: for the status, and for scaling."""
-    status_interval: Annotated[Duration, between("0s", "1h")] = Duration("30s")
+    status_interval: Annotated[Duration, between("0s", "1h")] = Duration("5m")
     """Numbers in a status are written at most this often; conditions at once."""
     scale_steps_per_minute: Count = 20
     """Steps of all DelayTopics together."""

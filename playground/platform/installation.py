@@ -118,7 +118,7 @@ def gateway_secret() -> dict[str, Any]:
 def delay_class() -> dict[str, Any]:
     """For the namespaces that are let in, each with the topics that begin with its name."""
     return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": CLASS, "annotations": {"delaytopic.dev/is-default-class": "true"}},
         "spec": {

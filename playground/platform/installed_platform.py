@@ -38,7 +38,7 @@ from playground.platform.pod_runs import message_of_job
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources.identity import audit_name, child_name
 
-API = "/apis/delaytopic.dev/v1alpha1"
+API = "/apis/delaytopic.dev/v1beta1"
 RELEASE = "delaytopic"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/delaytopic-operator"
 OPERATORS = {"app.kubernetes.io/component": "operator"}

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from delaytopic_process.open_transactions import OpenTransaction
 from delaytopic_relay.core.commands import Command, Outbound, Reject, Schedule, SourceMessage
+from delaytopic_relay.core.epochs import EpochStart
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, SourceTopic
 from delaytopic_relay.core.second_clock import Reading
@@ -46,12 +47,12 @@ class BadBatch(NamedTuple):
 class Batch(NamedTuple):
     """Commands of one shard in source order; `end` is set when the reader has reached the source's end there.
 
-    `epoch` is the leader epoch of the last record; -1 where that is not known. `bad` is what follows the commands.
+    `epochs` are the leader epochs of the records, as far as they are known. `bad` is what follows the commands.
     """
 
     commands: list[Command]
     end: int | None = None
-    epoch: int = -1
+    epochs: Sequence[EpochStart] = ()
     bad: BadBatch | None = None
 
 
@@ -64,10 +65,13 @@ class TooLarge(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A position in a log, and the leader epoch of the last record below it."""
+    """A position in a log, and what is known of the last record below it."""
 
     position: int
     epoch: int
+    """Its leader epoch; -1 if none is known."""
+    behind: int
+    """The offset behind it: from there to the position nothing was read."""
 
 
 class Seen(NamedTuple):
@@ -143,7 +147,8 @@ class Source(Protocol):
     def cut_below(self, places: Mapping[int, Place]) -> Mapping[int, bool]:
         """Return of each partition whether its log was truncated below this place; without an answer it is left out.
 
-        Raises `KafkaUnavailable`.
+        It was if the epoch of the last record ends in front of it, or if a committed record, or the end, is found
+        between it and the position. Aborted records may be there, of whatever epoch. Raises `KafkaUnavailable`.
         """
         ...
 

@@ -110,7 +110,7 @@ class Service:
         if topics is None:
             return
         # A fixed delay needs no backlog, as long as nothing waits that was read by other rules.
-        queue = self._config.schedule.delay is not None
+        queue = self._config.schedule.fixed_delay is not None
         while True:
             try:
                 self._deliver(topics, stop, queue=queue)
@@ -176,7 +176,7 @@ class Service:
 
     @property
     def _further(self) -> FurtherTargets:
-        return FurtherTargets(self._config.target.allowed, self._config.backend.id)
+        return FurtherTargets(self._config.target.allowed_topics, self._config.backend.id)
 
     @property
     def _accepted(self) -> Acceptance:
@@ -250,7 +250,7 @@ class Service:
                 events=telemetry,
                 suspension=Suspension.of(config.suspend),
                 id_bytes=config.limits.id_memory.value,
-                learn=topics.learn if config.target.allowed else None,
+                learn=topics.learn if config.target.allowed_topics else None,
                 second_clock=open_second_clock(config, self._connection, self._instance, clock),
             )
         )

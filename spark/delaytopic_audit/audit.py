@@ -154,7 +154,7 @@ class Audit:
         config, options = self._config, self._options
         request = _request(config, options, now_ms)
         facts = KafkaFacts(client_settings(config.kafka, options.client))
-        allowed = facts.topics_like(topic_matcher(config.target.allowed)) if config.target.allowed else []
+        allowed = facts.topics_like(topic_matcher(config.target.allowed_topics)) if config.target.allowed_topics else []
         # What records asked for once, they asked for, even if it is not allowed any more.
         others = [*allowed, *(last.named if last is not None and not options.restarts else [])]
         targets = [topic for topic in (request.target, *others) if topic not in (request.source, request.dead_letter)]

@@ -34,9 +34,12 @@ CASES = {
     "another's dead letters": (OWN, {"deadLetter": {"topic": "bank.dlq"}}),
     "dead letters of one's own": (OWN, {"deadLetter": {"topic": f"{HOME}.dlq"}}),
     "dead letters by name of the source": ({"sourceTopics": ["a"], "targetTopics": ["b"]}, {"source": {"topic": "a"}}),
-    "deliver-to another": (OWN, {"target": {"topic": f"{HOME}.b", "allowed": [f"{HOME}.*", "bank.*"]}}),
-    "deliver-to one's own": (OWN, {"target": {"topic": f"{HOME}.b", "allowed": [f"{HOME}.x.*", "shared.reminders"]}}),
-    "deliver-to everything": (OWN, {"target": {"topic": f"{HOME}.b", "allowed": ["*"]}}),
+    "deliver-to another": (OWN, {"target": {"topic": f"{HOME}.b", "allowedTopics": [f"{HOME}.*", "bank.*"]}}),
+    "deliver-to one's own": (
+        OWN,
+        {"target": {"topic": f"{HOME}.b", "allowedTopics": [f"{HOME}.x.*", "shared.reminders"]}},
+    ),
+    "deliver-to everything": (OWN, {"target": {"topic": f"{HOME}.b", "allowedTopics": ["*"]}}),
     "nothing is allowed": ({"sourceTopics": [], "targetTopics": []}, {}),
     "a namespace with the label": ({"namespaceSelector": {"matchLabels": LABELS}}, {}),
     "a namespace without the label": ({"namespaceSelector": {"matchLabels": {"delays": "no"}}}, {}),
@@ -54,6 +57,13 @@ CASES = {
             "target": {"topic": f"{HOME}.b", "management": "Adopt"},
         },
     ),
+    "another's history": (OWN, {"schedule": {"scheduler": {"history": {"topic": "bank.history"}}}}),
+    "a history of one's own": (OWN, {"schedule": {"scheduler": {"history": {"topic": f"{HOME}.history"}}}}),
+    "a history by name of the source": ({"targetTopics": [f"{HOME}.b", "*.dlq"]}, {"schedule": {"scheduler": {}}}),
+    "an adoption of a history": (
+        OWN,
+        {"schedule": {"scheduler": {"history": {"topic": f"{HOME}.history", "management": "Adopt"}}}},
+    ),
     "another's class": (OWN, {"delayClassName": "other"}),
 }
 """Access of a class, and the spec of a DelayTopic."""
@@ -70,12 +80,12 @@ class Guarded:
     def make_class(self, access: dict[str, Any]) -> DelayClass:
         """Make a class, and return it once the policy goes by it: the API server learns of both a moment later."""
         document = {
-            "apiVersion": "delaytopic.dev/v1alpha1",
+            "apiVersion": "delaytopic.dev/v1beta1",
             "kind": "DelayClass",
             "metadata": {"name": unique("class")},
             "spec": {"connection": {"bootstrapServers": "kafka:9092"}, "access": access},
         }
-        self.client.create("/apis/delaytopic.dev/v1alpha1/delayclasses", document)
+        self.client.create("/apis/delaytopic.dev/v1beta1/delayclasses", document)
         parsed = load_document(document)
         assert isinstance(parsed, DelayClass)
         forbidden = self.topic(parsed.metadata.name, source={"topic": "nobody.may.read.this"})
@@ -85,7 +95,7 @@ class Guarded:
     def topic(self, delay_class: str, **spec: Any) -> Object:
         usual = {"source": {"topic": f"{HOME}.a"}, "target": {"topic": f"{HOME}.b"}, "delayClassName": delay_class}
         return {
-            "apiVersion": "delaytopic.dev/v1alpha1",
+            "apiVersion": "delaytopic.dev/v1beta1",
             "kind": "DelayTopic",
             "metadata": {"name": unique("topic"), "namespace": self.namespace},
             "spec": _placed({**usual, **spec}, self.namespace),
@@ -93,7 +103,7 @@ class Guarded:
 
     def refusal(self, topic: Object) -> str:
         """Return what the API server says against it; empty: nothing."""
-        path = f"/apis/delaytopic.dev/v1alpha1/namespaces/{self.namespace}/delaytopics"
+        path = f"/apis/delaytopic.dev/v1beta1/namespaces/{self.namespace}/delaytopics"
         try:
             self.client.create(path, topic, dryRun="All")
         except RequestRefused as refused:
@@ -153,9 +163,9 @@ def test_the_refusal_names_the_field_and_what_the_class_allows(guarded: Guarded)
 def test_what_its_class_forbids_later_can_still_be_ended(guarded: Guarded) -> None:
     delay_class = guarded.make_class(OWN)
     client, document = guarded.client, guarded.topic(delay_class.metadata.name)
-    path = f"/apis/delaytopic.dev/v1alpha1/namespaces/{guarded.namespace}/delaytopics"
+    path = f"/apis/delaytopic.dev/v1beta1/namespaces/{guarded.namespace}/delaytopics"
     client.create(path, document)
-    of_class = f"/apis/delaytopic.dev/v1alpha1/delayclasses/{delay_class.metadata.name}"
+    of_class = f"/apis/delaytopic.dev/v1beta1/delayclasses/{delay_class.metadata.name}"
     client.merge(of_class, {"spec": {"access": {"sourceTopics": ["other.*"], "targetTopics": ["other.*"]}}})
     wait_for(lambda: guarded.refusal(guarded.topic(delay_class.metadata.name)), lambda: "the class is as it was")
     mine = f"{path}/{document['metadata']['name']}"
@@ -164,4 +174,4 @@ def test_what_its_class_forbids_later_can_still_be_ended(guarded: Guarded) -> No
 
     assert changed["spec"]["deletionPolicy"] == "Retain"
     with pytest.raises(RequestRefused, match=r"spec\.source\.topic: .* is not allowed"):
-        client.merge(mine, {"spec": {"target": {"allowed": [f"{guarded.namespace}.c"]}}})
+        client.merge(mine, {"spec": {"target": {"allowedTopics": [f"{guarded.namespace}.c"]}}})

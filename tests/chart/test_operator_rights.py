@@ -30,7 +30,7 @@ def _namespace(name: str) -> dict[str, Any]:
 
 def _delay_class(name: str, kafka: KafkaAddress) -> dict[str, Any]:
     return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": name},
         "spec": {
@@ -43,7 +43,7 @@ def _delay_class(name: str, kafka: KafkaAddress) -> dict[str, Any]:
 
 def _delay_topic(team: str, delay_class: str) -> dict[str, Any]:
     return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": "reminders", "namespace": team},
         "spec": {

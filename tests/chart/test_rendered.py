@@ -78,7 +78,7 @@ def test_by_default_the_configuration_says_only_what_follows_from_the_release(he
     config = _config(helm.template())
 
     assert config == {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "OperatorConfig",
         "namespace": NAMESPACE,
         "operatorLabels": OPERATOR_LABELS,
@@ -97,7 +97,7 @@ def test_settings_of_the_operator_reach_its_configuration_and_cannot_contradict_
     config = _config(helm.template(*_options(EVERYTHING)))
 
     assert config == {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "OperatorConfig",
         "namespace": NAMESPACE,
         "operatorLabels": OPERATOR_LABELS,
@@ -212,7 +212,7 @@ def test_a_class_with_a_backend_of_its_own_keeps_it(helm: ChartHelm) -> None:
 def test_the_class_is_a_hook_where_its_kind_is_not_known_yet_and_an_ordinary_object_elsewhere(
     any_helm: ChartHelm,
 ) -> None:
-    known = ("--api-versions", "delaytopic.dev/v1alpha1/DelayClass")
+    known = ("--api-versions", "delaytopic.dev/v1beta1/DelayClass")
 
     first = named(any_helm.template(*_options(TRY)), "DelayClass")["metadata"]["annotations"]
     later = named(any_helm.template(*_options(TRY), *known), "DelayClass")["metadata"]["annotations"]

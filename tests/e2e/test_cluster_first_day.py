@@ -20,7 +20,7 @@ from tests.e2e.support.team import MakeTeam, Sending, Team
 pytestmark = [pytest.mark.e2e, pytest.mark.smoke]
 
 THREE_LINES = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata: {{name: reminders, namespace: {namespace}}}
 spec:

@@ -76,7 +76,7 @@ def test_an_autoscaler_of_kubernetes_may_name_a_delay_topic_and_scale_it(team: T
 
     No metrics server runs here, so that no HPA decides anything itself.
     """
-    target = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "name": "external"}
+    target = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "name": "external"}
     metric = {"type": "External", "external": {"metric": {"name": "due"}, "target": {"type": "Value", "value": "1k"}}}
     team.client.create(
         f"/apis/autoscaling/v2/namespaces/{team.namespace}/horizontalpodautoscalers",

@@ -43,5 +43,5 @@ def test_every_document_has_a_verdict() -> None:
 
 
 def test_the_expressions_are_for_delay_topics_and_cover_each_field_that_flux_knows() -> None:
-    assert [(each["apiVersion"], each["kind"]) for each in EXPRESSIONS] == [("delaytopic.dev/v1alpha1", "DelayTopic")]
+    assert [(each["apiVersion"], each["kind"]) for each in EXPRESSIONS] == [("delaytopic.dev/v1beta1", "DelayTopic")]
     assert sorted(EXPRESSIONS[0]) == ["apiVersion", "current", "failed", "kind"]

@@ -25,7 +25,7 @@ def test_the_delay_topic_is_of_three_lines_and_in_a_namespace_that_the_class_let
 
     assert selector.items() <= namespace["metadata"]["labels"].items()
     assert topic == {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": "order-reminders", "namespace": "shop"},
         "spec": {"source": {"topic": "shop.order-reminders.delayed"}, "target": {"topic": "shop.order-reminders"}},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from tests.simulation.world.kafka import Commit, Kafka, Life, Sent
 from tests.simulation.world.source_log import SourceLog, SourceRecord
@@ -17,14 +18,22 @@ from delaytopic_relay.core.progress import Progress
 LIFE = 100
 
 
+class _TakenIn(NamedTuple):
+    """The commit of a position, and the leader epoch of the last record below it."""
+
+    commit: int
+    epoch: int
+    position: int
+
+
 class Lives:
     """The life in which each commit was made: relays begin again at most once for each change before it."""
 
     def __init__(self, kafka: Kafka) -> None:
         self._kafka = kafka
         self._of_commits: list[dict[int, int]] = []
-        self._positions: dict[tuple[int, int], dict[int, int]] = {}
-        """Of each shard and life, how far it was taken in, by leader epoch."""
+        self._taken_in: dict[tuple[int, int], list[_TakenIn]] = {}
+        """Of each shard and life, how far it was taken in."""
         self.last: dict[int, int] = dict.fromkeys(kafka.source, 0)
         """The last life of each shard."""
         was: dict[int, Progress] = {}
@@ -34,27 +43,38 @@ class Lives:
                 if changes > self.last[shard] and (shard not in was or _begins(was[shard], progress)):
                     self.last[shard] = changes
                 was[shard] = progress
-                place = (shard, self.last[shard])
-                positions = self._positions.setdefault(place, {})
-                epoch = progress.identity.epoch
-                positions[epoch] = max(positions.get(epoch, 0), progress.position)
+                taken_in = self._taken_in.setdefault((shard, self.last[shard]), [])
+                taken_in.append(_TakenIn(number, progress.identity.epoch, progress.position))
             self._of_commits.append({shard: self.last[shard] for shard in commit.progress})
 
     def records(self) -> Iterator[tuple[int, SourceRecord]]:
         """Yield the accepted records of each life, with the shard's number in it."""
-        lives = {*self._positions, *self.last.items()}
+        lives = {*self._taken_in, *self.last.items()}
         for shard, life in sorted(lives):
             yield from ((shard + LIFE * life, record) for record in self._log_of(shard, life).accepted())
 
     def _log_of(self, shard: int, life: int) -> SourceLog:
         """Return the log that a life has read: up to the change that took away what it had taken in."""
-        positions = self._positions.get((shard, life), {})
-        for former, ends in zip(self._kafka.former[life:], self._kafka.cuts[life:], strict=True):
-            log = former[shard]
-            position = max((at for epoch, at in positions.items() if epoch <= log.epoch), default=0)
-            if ends[shard] < position:
-                return log
-        return self._kafka.source[shard]
+        logs = [*(former[shard] for former in self._kafka.former), self._kafka.source[shard]]
+        for change in range(life, len(self._kafka.changes)):
+            if self._was_taken_away(change, shard, life, logs[change + 1]):
+                return logs[change]
+        return logs[-1]
+
+    def _was_taken_away(self, change: int, shard: int, life: int, after: SourceLog) -> bool:
+        """Return whether a change has taken away a record that a life had taken in, by the log that followed."""
+        before, end = self._kafka.former[change][shard], self._kafka.cuts[change][shard]
+        gone = next((record.place for record in before.accepted() if record.place >= end), None)
+        if gone is None:
+            return False
+        # A position without an epoch was set by a tool, or has passed nothing that anybody reads. One that was
+        # committed after the change may have passed what nobody reads of the log that followed.
+        return any(
+            0 <= epoch <= before.epoch
+            and position > gone
+            and (number < self._kafka.changes[change] or not after.has_nothing_in(end, position))
+            for number, epoch, position in self._taken_in.get((shard, life), [])
+        )
 
     def commits(self) -> list[Commit]:
         """Return the commits, with the shards' numbers in their lives."""
@@ -94,4 +114,7 @@ def _number_of(sent: Sent) -> int | None:
 
 
 def _begins(was: Progress, now: Progress) -> bool:
-    return was.identity[:2] != now.identity[:2] or now.position < was.position or now.done.last_ms < was.cursor.due_ms
+    """Tell whether a relay began again: it committed less than before, or forgot the leader epoch."""
+    if was.identity[:2] != now.identity[:2] or now.identity.epoch < was.identity.epoch:
+        return True
+    return now.position < was.position or now.done.last_ms < was.cursor.due_ms

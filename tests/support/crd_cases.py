@@ -9,17 +9,17 @@ import yaml
 from playground.kube.kube_client import KubeClient, Object
 from tests.support.paths import DATA
 
-DELAY_TOPICS = "/apis/delaytopic.dev/v1alpha1/namespaces/default/delaytopics"
-DELAY_CLASSES = "/apis/delaytopic.dev/v1alpha1/delayclasses"
+DELAY_TOPICS = "/apis/delaytopic.dev/v1beta1/namespaces/default/delaytopics"
+DELAY_CLASSES = "/apis/delaytopic.dev/v1beta1/delayclasses"
 SMALLEST: dict[str, Object] = {
     "DelayTopic": {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": "reminders"},
         "spec": {"source": {"topic": "reminders.delayed"}, "target": {"topic": "reminders"}},
     },
     "DelayClass": {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": "standard"},
         "spec": {"connection": {"bootstrapServers": "kafka:9092"}},

@@ -115,7 +115,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- if ne .Values.image.pullPolicy "IfNotPresent" }}{{- $_ := set $images "pullPolicy" .Values.image.pullPolicy }}{{- end -}}
 {{- range .Values.imagePullSecrets }}{{- $_ := set $images "pullSecrets" (append ($images.pullSecrets | default list) .name) }}{{- end -}}
 {{- $config := dict
-      "apiVersion" "delaytopic.dev/v1alpha1"
+      "apiVersion" "delaytopic.dev/v1beta1"
       "kind" "OperatorConfig"
       "namespace" .Release.Namespace
       "operatorLabels" (include "delaytopic.selector" (dict "root" . "component" "operator") | fromYaml)

@@ -1,4 +1,4 @@
-"""`delaytopic init`: a DelayTopic to begin with."""
+"""`delaytopic init`: a DelayTopic or a DelayClass to begin with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delaytopic_process.errors import InputError
 TEMPLATE = """\
 # A DelayTopic: records produced to the source topic appear on the target topic at their own time.
 # Try it on this machine: delaytopic local -f FILE; all fields: docs/reference/delaytopic.md
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata:
   name: order-reminders
@@ -23,19 +23,55 @@ spec:
     partitions: 4                         # the most relays that can share the work
   target:
     topic: shop.order-reminders           # consumers read here
-    # allowed: ["shop.*"]                 # further topics that a record may name with deliver-to
+    # allowedTopics: ["shop.*"]           # further topics that a record may name with deliver-to
   # deadLetter: {topic: shop.order-reminders.dlq}   # by default the source's name and .dlq
   schedule:
     maxDelay: 720h                        # what is due later becomes a dead letter
     # defaultDelay: 5m                    # of records without a time header; by default they leave at once
-    # delay: 5m                           # or: the same delay for every record, which then names none
+    # fixedDelay: 5m                      # or: the same delay for every record, which then names none
     # ids: Disabled                       # if no record is ever replaced or cancelled
   precision: 1s                           # how late a record may be before it counts as late
   # delayClassName: standard              # on Kubernetes: where Kafka and the backend are
 """
 
 
-@click.command(short_help="Write a DelayTopic to begin with.")
+TEMPLATE_OF_CLASS = """\
+# A DelayClass: where Kafka is, and what DelayTopics may ask for; the platform team's, for all namespaces.
+# Apply it: kubectl apply -f FILE; all fields: docs/reference/delayclass.md
+apiVersion: delaytopic.dev/v1beta1
+kind: DelayClass
+metadata:
+  name: standard
+  annotations:
+    delaytopic.dev/is-default-class: "true"   # DelayTopics that name no class get this one, and keep it
+spec:
+  connection:
+    bootstrapServers: kafka-bootstrap.kafka:9093
+    tls: {trustedCertificates: [{secretName: kafka-ca}]}
+    authentication:                       # Secrets are read from the namespace where the relays run
+      type: ScramSha512
+      username: delaytopic
+      passwordSecret: {secretName: delaytopic-scram}
+  # topicProvisioning: StrimziKafkaTopic  # topics as KafkaTopic objects; by default Kafka is asked for them
+  # backend: {type: RedisZset, redis: {urlSecret: {secretName: delaytopic-redis}}}   # by default KafkaBuckets
+  access:
+    # namespaceSelector: {matchLabels: {delaytopic.dev/enabled: "true"}}   # by default all namespaces
+    sourceTopics: ["{namespace}.*"]       # topics that a DelayTopic of a namespace may name
+    targetTopics: ["{namespace}.*"]
+  limits:
+    maxDelay: 2160h                       # the longest that a DelayTopic may ask for
+    maxPartitions: 48
+    maxReplicas: 12
+    # maxRelayResources: {cpu: "2", memory: 2Gi}
+  defaults:                               # for what a DelayTopic does not say
+    maxDelay: 720h
+    replicationFactor: 3
+"""
+TEMPLATES = {"DelayTopic": TEMPLATE, "DelayClass": TEMPLATE_OF_CLASS}
+
+
+@click.command(short_help="Write a DelayTopic or a DelayClass to begin with.")
+@click.option("--kind", type=click.Choice([*TEMPLATES]), default="DelayTopic", show_default=True, help="Of which kind.")
 @click.option(
     "-o",
     "--output",
@@ -43,22 +79,25 @@ spec:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write it there; what exists is not overwritten. Default: standard output.",
 )
-def init(output: Path | None) -> None:
-    """Write the YAML of a DelayTopic, with a comment for each field that one may want to change.
+def init(kind: str, output: Path | None) -> None:
+    """Write the YAML of a DelayTopic or a DelayClass, with a comment for each field that one may want to change.
 
     \b
     Examples:
       delaytopic init
       delaytopic init -o reminders.yaml && delaytopic local -f reminders.yaml
+      delaytopic init --kind DelayClass
     """
+    template = TEMPLATES[kind]
     if output is None:
-        echo_lines(TEMPLATE.removesuffix("\n"))
+        echo_lines(template.removesuffix("\n"))
         return
     try:
         with output.open("x", encoding="utf-8") as file:
-            file.write(TEMPLATE)
+            file.write(template)
     except FileExistsError as error:
         raise InputError(f"--output: {output} exists already; choose another name") from error
     except OSError as error:
         raise InputError(f"--output: {output} cannot be written: {error.strerror}") from error
-    echo(f"wrote {output}; try it: delaytopic local -f {output}")
+    next_step = "try it: delaytopic local" if kind == "DelayTopic" else "check it: delaytopic validate"
+    echo(f"wrote {output}; {next_step} -f {output}")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 import click
 
-from delaytopic_cli.commands.pending import before_ms
-from delaytopic_cli.commands.records import AtGateway, Reach, at_gateway
+from delaytopic_cli.commands.output import OUTPUT, show
+from delaytopic_cli.commands.reach import At, ReachGateway, at_gateway
+from delaytopic_cli.commands.times import before_ms
 from delaytopic_gateway.client import jobs as shaping
 from delaytopic_gateway.client.jobs import (
     DONE,
@@ -24,19 +25,13 @@ from delaytopic_gateway.client.jobs import (
     table_lines,
 )
 from delaytopic_gateway.errors import ForbiddenError, GatewayUnreachableError, RecordMissingError, UnauthenticatedError
-from delaytopic_process.command_line import NearChoice, echo, echo_document
+from delaytopic_process.command_line import NearChoice, echo
 from delaytopic_process.errors import InputError, ProgramError
 
 LOOK_S: Final = 1.0
 SILENT_S: Final = 60.0
 """A gateway that is started anew takes a job up again: so long its silence is borne."""
 _FINAL: Final = (ForbiddenError, RecordMissingError, UnauthenticatedError)
-_OUTPUT = click.option(
-    "-o",
-    "--output",
-    type=NearChoice(["table", "json", "yaml"]),
-    help="For people, or the gateway's documents. Default: a table on a terminal, JSON elsewhere.",
-)
 _HELP: Final = """\
 Cancel, move or release many pending records of a DelayTopic at once: all that match.
 
@@ -68,27 +63,35 @@ def _start_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of `start`, in the order of use."""
     options = (
         click.argument("action", type=NearChoice([*shaping.ACTIONS])),
-        click.option("--due-from", metavar="TIME", help="Due then or later: epoch ms, RFC 3339, or from now: 1h30m."),
-        click.option("--due-before", metavar="TIME", help="Due before."),
-        click.option("--id-prefix", metavar="TEXT", help="With an id that begins so."),
-        click.option("--key-prefix", metavar="TEXT", help="With a key that begins so."),
-        click.option("--partition", type=click.IntRange(0), help="Of this source partition."),
-        click.option("--all", "everything", is_flag=True, help="All that is pending."),
-        click.option("--after", metavar="DURATION", help="Move: how long from now all are due, such as 90s or 1h30m."),
-        click.option("--at", metavar="TIME", help="Move: when all are due: epoch ms, or RFC 3339 with an offset."),
-        click.option("--by", metavar="DURATION", help="Move: how much later each is due than it was; -15m is earlier."),
-        click.option("--id", "job_id", metavar="NAME", help="The job's name. Default: a new one."),
+        click.option(
+            "--due-from", metavar="TIME", help="Take what is due then or later: epoch ms, RFC 3339, or from now: 1h30m."
+        ),
+        click.option("--due-before", metavar="TIME", help="Take what is due before."),
+        click.option("--id-prefix", metavar="TEXT", help="Take what has an id that begins so."),
+        click.option("--key-prefix", metavar="TEXT", help="Take what has a key that begins so."),
+        click.option("--partition", type=click.IntRange(0), help="Take what is in this source partition."),
+        click.option("--all", "everything", is_flag=True, help="Take all that is pending."),
+        click.option(
+            "--after", metavar="DURATION", help="Move: let all be due so long from now, such as 90s or 1h30m."
+        ),
+        click.option(
+            "--at", metavar="TIME", help="Move: let all be due at this time: epoch ms, or RFC 3339 with an offset."
+        ),
+        click.option(
+            "--by", metavar="DURATION", help="Move: let each be due so much later than it was; -15m is earlier."
+        ),
+        click.option("--id", "job_id", metavar="NAME", help="Give the job this name. Default: a new one."),
         click.option("--dry-run", is_flag=True, help="Only count the records that match now."),
         click.option("--yes", is_flag=True, help="Do not ask before it starts."),
         click.option("--follow", is_flag=True, help="Show its progress until it is over, as `follow` does."),
-        _OUTPUT,
+        OUTPUT,
     )
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def jobs_group(with_reach: AtGateway, program: str, topic: str) -> click.Group:
+def jobs_group(with_reach: At, program: str, topic: str) -> click.Group:
     """Return the commands for DelayTopics that `with_reach` finds; `program` and `topic` are for the examples."""
     words = {"program": program, "topic": topic}
 
@@ -98,18 +101,18 @@ def jobs_group(with_reach: AtGateway, program: str, topic: str) -> click.Group:
 
     @jobs.command("list", short_help="List jobs, the last one first.")
     @with_reach
-    @_OUTPUT
-    def list_(reach: Reach, output: str | None) -> None:
+    @OUTPUT
+    def list_(reach: ReachGateway, output: str | None) -> None:
         """List the jobs of a DelayTopic, the last one first. Ended ones are forgotten after thirty days."""
         with reach() as found:
             listed = found.jobs()
-        _show(output, listed, table_lines(listed, now_ms=_now_ms()))
+        show(output, listed, table_lines(listed, now_ms=_now_ms()))
 
     @jobs.command("show", short_help="Show a job, and how far it is.")
     @with_reach
     @click.argument("job_id", metavar="ID")
-    @_OUTPUT
-    def show(reach: Reach, job_id: str, output: str | None) -> None:
+    @OUTPUT
+    def show_one(reach: ReachGateway, job_id: str, output: str | None) -> None:
         """Show what a job does, which records it means, and how far it is."""
         with reach() as found:
             _show_job(output, found.job(job_id))
@@ -117,14 +120,14 @@ def jobs_group(with_reach: AtGateway, program: str, topic: str) -> click.Group:
     @jobs.command("start", short_help="Start a job.", help=_START_HELP.format(**words))
     @with_reach
     @_start_options
-    def start(reach: Reach, dry_run: bool, yes: bool, follow: bool, output: str | None, **asked: Any) -> int:
+    def start(reach: ReachGateway, dry_run: bool, yes: bool, follow: bool, output: str | None, **asked: Any) -> int:
         return _start(reach, _asked(**asked), dry_run=dry_run, yes=yes, follows=follow, output=output)
 
     @jobs.command("follow", short_help="Show a job's progress until it is over.")
     @with_reach
     @click.argument("job_id", metavar="ID")
-    @_OUTPUT
-    def follow(reach: Reach, job_id: str, output: str | None) -> int:
+    @OUTPUT
+    def follow(reach: ReachGateway, job_id: str, output: str | None) -> int:
         """Show the progress of a job on the standard error until it is over, and then the job.
 
         Ctrl-C ends the watching, not the job. A gateway that is started anew meanwhile is waited for, up to a minute.
@@ -139,8 +142,8 @@ def jobs_group(with_reach: AtGateway, program: str, topic: str) -> click.Group:
     @jobs.command("stop", short_help="Stop a job; what it has written stays.")
     @with_reach
     @click.argument("job_id", metavar="ID")
-    @_OUTPUT
-    def stop(reach: Reach, job_id: str, output: str | None) -> None:
+    @OUTPUT
+    def stop(reach: ReachGateway, job_id: str, output: str | None) -> None:
         """Stop a job, wherever it is under way. What it has written stays."""
         with reach() as found:
             _show_job(output, found.stop_job(job_id))
@@ -172,7 +175,7 @@ def _asked(
 
 
 def _start(
-    reach: Reach, document: dict[str, Any], *, dry_run: bool, yes: bool, follows: bool, output: str | None
+    reach: ReachGateway, document: dict[str, Any], *, dry_run: bool, yes: bool, follows: bool, output: str | None
 ) -> int:
     """Count, ask and start. Returns the exit code."""
     if not (dry_run or yes or sys.stdin.isatty()):
@@ -181,7 +184,7 @@ def _start(
         if dry_run or not yes:
             count = found.count_job(document)
             if dry_run:
-                _show(output, count, [count_text(count)])
+                show(output, count, [count_text(count)])
                 return 0
             echo(count_text(count), err=True)
             if not click.confirm(f"{document['action']} them?", err=True):
@@ -198,7 +201,7 @@ def _start(
     return 0
 
 
-def followed(reach: Reach, job_id: str, *, pause: Callable[[float], None] = time.sleep) -> Job:
+def followed(reach: ReachGateway, job_id: str, *, pause: Callable[[float], None] = time.sleep) -> Job:
     """Tell the progress of a job until it is over, and return it. Raises `ProgramError`."""
     job: Job | None = None
     heard_s, told = time.monotonic(), ""
@@ -230,16 +233,7 @@ def _show_ended(output: str | None, job: Job) -> int:
 
 
 def _show_job(output: str | None, job: Job) -> None:
-    _show(output, job, job_lines(job, now_ms=_now_ms()))
-
-
-def _show(output: str | None, document: Any, lines: Iterable[str]) -> None:
-    form = output or ("table" if sys.stdout.isatty() else "json")
-    if form != "table":
-        echo_document(document, form)
-        return
-    for line in lines:
-        echo(line)
+    show(output, job, job_lines(job, now_ms=_now_ms()))
 
 
 def _now_ms() -> int:

@@ -10,7 +10,6 @@ import click
 from delaytopic_local.session.known_topics import KnownTopic
 from delaytopic_local.session.state import NAME_VARIABLE, LocalState, read_running_state, running_states
 from delaytopic_process.errors import InputError
-from delaytopic_process.kafka_tokens import with_authorities
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,7 +43,7 @@ def local_option(command: F) -> F:
         show_envvar=True,
         expose_value=False,
         callback=_keep_name,
-        help="The running `delaytopic local` to use, by its name. Default: the one that has the topic.",
+        help="Use the running `delaytopic local` of this name. Default: the one that has the topic.",
     )(command)
 
 
@@ -62,6 +61,9 @@ def running_local() -> LocalState | None:
 
 def client_settings(bootstrap_servers: str | None, pairs: tuple[str, ...]) -> dict[str, str]:
     """Return the Kafka client's settings; raises InputError when no Kafka is named and none runs here."""
+    # Commands that go through a gateway share this module, and need no Kafka client.
+    from delaytopic_process.kafka_tokens import with_authorities  # noqa: PLC0415
+
     settings = dict(split_pair(pair, "-X") for pair in pairs)
     if bootstrap_servers is None:
         running = running_local()

@@ -14,17 +14,15 @@ import click
 from delaytopic_api.records import DELIVER_AT, DELIVER_EXPIRES_AT
 from delaytopic_cli.commands.options import client_settings, kafka_options, known_topics, split_pair
 from delaytopic_gateway.client.kafka_clients import partitions_of, producer
-from delaytopic_gateway.client.sending import (
+from delaytopic_gateway.client.new_records import (
     Addressing,
-    Interruption,
     KeyedValue,
-    Sending,
-    Sent,
     Timing,
     generated_values,
     records_to_send,
     values_of_lines,
 )
+from delaytopic_gateway.client.sending import Interruption, Sending, Sent
 from delaytopic_gateway.client.time_text import clock_text, duration, instant_ms
 from delaytopic_local.session.known_topics import KnownTopic, objection, warnings
 from delaytopic_process.command_line import INTERRUPTED, NearChoice, echo, warn

@@ -24,9 +24,9 @@ class NoSuchDelayTopic(ProgramError):
 def with_kubectl(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options `-n`, `--context` and `--kubeconfig`, handed over as one argument `kubectl`."""
 
-    @click.option("-n", "--namespace", help="Default: that of the context.")
-    @click.option("--context", help="The context of your kubeconfig. Default: the current one.")
-    @click.option("--kubeconfig", metavar="FILE", help="As of kubectl.")
+    @click.option("-n", "--namespace", help="Look in this namespace. Default: that of the context.")
+    @click.option("--context", help="Use this context of your kubeconfig. Default: the current one.")
+    @click.option("--kubeconfig", metavar="FILE", help="Use this kubeconfig, as kubectl does.")
     @wraps(command)
     def called(
         *arguments: Any, namespace: str | None, context: str | None, kubeconfig: str | None, **options: Any

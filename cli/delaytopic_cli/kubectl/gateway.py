@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
 
-from delaytopic_cli.commands.records import read_token
+from delaytopic_cli.commands.reach import ReachGateway, read_token
 from delaytopic_cli.kubectl.client import IN_CLUSTER, Kubectl, KubectlFailed
 from delaytopic_cli.kubectl.delay_topic import Document, delay_topic, full_name, with_kubectl
-from delaytopic_cli.kubectl.pending import OPERATOR_NAMESPACE
 from delaytopic_cli.kubectl.port_forward import PortForwards
-from delaytopic_gateway.client.gateway import GatewayClient, GatewayTopic
+from delaytopic_cli.kubectl.relays import OPERATOR_NAMESPACE, relays_of
 from delaytopic_gateway.errors import GatewayUnreachableError, RecordMissingError, UnauthenticatedError
+from delaytopic_gateway.reach.rest import GatewayClient, GatewayTopic
+from delaytopic_gateway.reach.service import TopicService
 from delaytopic_process.command_line import echo
 from delaytopic_process.errors import ProgramError
 
@@ -29,6 +30,10 @@ _RIGHTS: Final = "get and list on services and pods, and create on pods/portforw
 
 class NoGateway(ProgramError):
     """The cluster has no gateway where it was looked for."""
+
+
+class NoToken(UnauthenticatedError):
+    """The kubeconfig's user has no token to show a gateway."""
 
 
 class _Service(NamedTuple):
@@ -55,7 +60,10 @@ class Gateways:
 
     @contextmanager
     def topic(self, document: Document) -> Iterator[GatewayTopic]:
-        """Reach a DelayTopic through the gateway while the context lasts. Raises `ProgramError`s (`NoGateway`)."""
+        """Reach a DelayTopic through the gateway while the context lasts.
+
+        Raises `ProgramError`s, `NoGateway` and `NoToken` among them.
+        """
         try:
             service = self._find()
             token = read_token(self.token_file) if self.token_file is not None else self._own_token(document)
@@ -96,12 +104,12 @@ class Gateways:
         return services[0]
 
     def _own_token(self, document: Document) -> str:
-        """Return the token that the kubeconfig's user shows the API server. Raises `UnauthenticatedError`."""
+        """Return the token that the kubeconfig's user shows the API server. Raises `NoToken`."""
         token = kubeconfig_token(self.kubectl.kubeconfig, self.kubectl.context)
         if token is not None:
             return token
         namespace = document["metadata"]["namespace"]
-        raise UnauthenticatedError(
+        raise NoToken(
             "your kubeconfig's user has no token, which is what the gateway knows people by; give one of a "
             f"ServiceAccount: --token-file <(kubectl create token NAME -n {namespace})"
         )
@@ -151,9 +159,15 @@ def _exists(files: str) -> bool:
     return any(Path(file).expanduser().exists() for file in files.split(os.pathsep))
 
 
-def with_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that find the gateway, handed over as one argument `gateways`; `kubectl` stays."""
+def _with_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument NAME of a DelayTopic and the options that find it and its gateway.
 
+    They are handed over as arguments `gateways`, and `find`, which returns the DelayTopic. It is called only when that
+    is needed: what is wrong with the command line is told first.
+    """
+
+    @click.argument("name")
+    @with_kubectl
     @click.option(
         "--gateway-namespace",
         metavar="NAME",
@@ -161,20 +175,23 @@ def with_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         envvar="DELAYTOPIC_GATEWAY_NAMESPACE",
         show_envvar=True,
-        help="Where the gateway is.",
+        help="Look for the gateway in this namespace.",
     )
-    @click.option("--gateway-service", metavar="NAME", help="Its Service. Default: that with the gateway's labels.")
+    @click.option(
+        "--gateway-service", metavar="NAME", help="Ask the gateway of this Service. Default: that with its labels."
+    )
     @click.option(
         "--token-file",
         metavar="FILE",
         envvar="DELAYTOPIC_TOKEN_FILE",
         show_envvar=True,
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Your token of the cluster. Default: that of your kubeconfig's user.",
+        help="Show the gateway this token of the cluster. Default: that of your kubeconfig's user.",
     )
     @wraps(command)
     def called(
         *arguments: Any,
+        name: str,
         kubectl: Kubectl,
         gateway_namespace: str,
         gateway_service: str | None,
@@ -182,26 +199,47 @@ def with_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
         **options: Any,
     ) -> Any:
         gateways = Gateways(kubectl, gateway_namespace, gateway_service, token_file)
-        return command(*arguments, kubectl=kubectl, gateways=gateways, **options)
+        return command(*arguments, gateways=gateways, find=cache(lambda: delay_topic(kubectl, name)), **options)
 
     return called
 
 
 def at_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument NAME of a DelayTopic and all that reaches its gateway, handed over as one argument `reach`."""
+    """Add what names a DelayTopic and reaches its gateway, handed over as one argument `reach`."""
 
-    @click.argument("name")
-    @with_kubectl
-    @with_gateway
+    @_with_gateway
     @wraps(command)
-    def called(*arguments: Any, name: str, kubectl: Kubectl, gateways: Gateways, **options: Any) -> Any:
-        document: list[Document] = []
+    def called(*arguments: Any, gateways: Gateways, find: Callable[[], Document], **options: Any) -> Any:
+        reach: ReachGateway = lambda: gateways.topic(find())  # noqa: E731  # with its type
+        return command(*arguments, reach=reach, **options)
 
-        def reach() -> AbstractContextManager[GatewayTopic]:
-            # Only when it is needed: what is wrong with the command line is told first.
-            if not document:
-                document.append(delay_topic(kubectl, name))
-            return gateways.topic(document[0])
+    return called
+
+
+def at_gateway_or_relays(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the same; relays are asked where no gateway is installed, or the caller lacks rights or a token for it."""
+
+    @_with_gateway
+    @wraps(command)
+    def called(*arguments: Any, gateways: Gateways, find: Callable[[], Document], **options: Any) -> Any:
+        @contextmanager
+        def reach() -> Iterator[TopicService]:
+            document = find()
+            without: ProgramError | None = None
+            with ExitStack() as stack:
+                try:
+                    topic: TopicService = stack.enter_context(gateways.topic(document))
+                except (NoGateway, NoToken, KubectlFailed) as reason:
+                    if isinstance(reason, KubectlFailed) and reason.reason != "Forbidden":
+                        raise
+                    without = reason
+                if without is None:
+                    yield topic
+                    return
+            try:
+                yield relays_of(gateways.kubectl, document)
+            except ProgramError as error:
+                raise type(error)(f"{error}; relays were asked because {without}") from error
 
         return command(*arguments, reach=reach, **options)
 

@@ -95,7 +95,7 @@ def _backlog(facts: Facts, now_ms: int) -> str:
 
 def _former(rules: Mapping[str, Any], now_ms: int) -> str:
     words = [f"maxDelay {rules.get('maxDelay')}"]
-    words += [f"{name} {rules[name]}" for name in ("defaultDelay", "delay") if rules.get(name)]
+    words += [f"{name} {rules[name]}" for name in ("defaultDelay", "fixedDelay") if rules.get(name)]
     words += [f"ids {rules.get('ids')}", f"dialect {rules.get('dialect')}"]
     many = count(rules.get("records"), "record")
     return f"{many} with {', '.join(words)}, the last due {distance(rules.get('lastDue'), now_ms)}"

@@ -1,4 +1,7 @@
-"""`python -m delaytopic_api.crd [FOLDER]`: write the CustomResourceDefinitions, into crds/ unless told otherwise."""
+"""`python -m delaytopic_api.crd [FOLDER]`: write the CustomResourceDefinitions, into crds/ unless told otherwise.
+
+In a checkout their JSON schemas are written, too: into the package, and into the documentation.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import sys
 from pathlib import Path
 
 from delaytopic_api.crd.definition import custom_resource_definition
+from delaytopic_api.crd.json_schema import schema_name, schema_text
 from delaytopic_api.crd.kinds import KINDS, Kind
 from delaytopic_api.documents.metadata import GROUP
 from delaytopic_api.loading import write_yaml
 
 HEADER = "# Generated from the models of delaytopic_api by `make crds`: change those.\n"
 CHECKOUT = Path(__file__).parents[2]
+SCHEMAS = Path(__file__).parents[1] / "schemas"
+PUBLISHED = CHECKOUT.parent / "docs/schemas"
 
 
 def file_name(kind: Kind) -> str:
@@ -33,5 +39,17 @@ def main(folder: Path) -> None:
         print(path)
 
 
+def write_schemas(*folders: Path) -> None:
+    """Write the JSON schema of each kind into these folders, and print the names of the files."""
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+        for kind in KINDS:
+            path = folder / schema_name(kind)
+            path.write_text(schema_text(kind), encoding="utf-8")
+            print(path)
+
+
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        write_schemas(SCHEMAS, PUBLISHED)
     main(Path(sys.argv[1]) if sys.argv[1:] else CHECKOUT)

@@ -74,9 +74,10 @@ KINDS: Final = (
             Column("Reason", _condition("Ready", "reason")),
             Column("Pending", ".status.backlog.pending", "integer"),
             Column("Overdue", ".status.backlog.overdue", "integer"),
-            Column("Next-Due", ".status.backlog.nextDue"),  # a date would be shown as an age, and this is in the future
-            Column("Relays", ".status.relay.summary"),
+            Column("Next Due", ".status.backlog.nextDue"),  # a date would be shown as an age, and this is in the future
             Column("P99", ".status.slo.latenessP99"),
+            Column("Counted", ".status.backlog.asOf", "date", priority=DETAIL),
+            Column("Relays", ".status.relay.summary", priority=DETAIL),
             Column("Source", ".spec.source.topic", priority=DETAIL),
             Column("Target", ".spec.target.topic", priority=DETAIL),
             Column("Class", ".status.effective.delayClass", priority=DETAIL),

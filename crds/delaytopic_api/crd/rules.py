@@ -10,9 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Final
 
+from pydantic.alias_generators import to_camel
+
 from delaytopic_api.documents.connection import Authentication, OAuth, RedisConnection
 from delaytopic_api.documents.delay_class import ClassBackendSpec, DelayClassSpec, ExecutorsTemplate
-from delaytopic_api.documents.delay_topic import BackendSpec, DelayTopicSpec, ScheduleSpec, SloExclusion, SloSpec
+from delaytopic_api.documents.delay_topic import (
+    BackendSpec,
+    DelayTopic,
+    DelayTopicSpec,
+    ScheduleSpec,
+    SloExclusion,
+    SloSpec,
+)
+from delaytopic_api.documents.dialects import MEMBERS, DialectChoice
 from delaytopic_api.documents.model import Model
 from delaytopic_api.documents.relays import AutoscalingSpec
 from delaytopic_api.documents.topics import TopicSpec
@@ -31,6 +41,11 @@ def _credentials(field: str, types: str) -> Rule:
     )
 
 
+def any_of(place: str, fields: Iterable[str]) -> str:
+    """Whether any of the fields is there."""
+    return " || ".join(f"has({place}.{field})" for field in fields)
+
+
 def _of_config(names: Iterable[str], pattern: str, message: str) -> Rule:
     """Settings of a topic whose values have one form."""
     return Rule(
@@ -41,60 +56,63 @@ def _of_config(names: Iterable[str], pattern: str, message: str) -> Rule:
     )
 
 
+HISTORY: Final = "schedule.scheduler.history"
+_WITH_HISTORY: Final = "(has(self.schedule) && has(self.schedule.scheduler))"
+_HISTORY_WRITTEN: Final = "(has(self.schedule) && has(self.schedule.scheduler) && has(self.schedule.scheduler.history))"
+_DEAD_LETTER: Final = "(has(self.deadLetter) ? self.deadLetter.topic : self.source.topic + '.dlq')"
+_HISTORY: Final = f"({_HISTORY_WRITTEN} ? self.{HISTORY}.topic : self.source.topic + '.history')"
+_FIXED: Final = "cannot be changed: drain this DelayTopic and make another"
+_GROWS: Final = "can only grow: Kafka removes no partitions"
+
+
+def _of_before(expression: str) -> str:
+    return expression.replace("self.", "oldSelf.")
+
+
 def _told_apart() -> Iterator[Rule]:
     """Rules that Kafka takes no two topics of a DelayTopic for one."""
     topics = {
         "source": "self.source.topic",
         "target": "self.target.topic",
-        "deadLetter": "(has(self.deadLetter) ? self.deadLetter.topic : self.source.topic + '.dlq')",
-        "history": "(has(self.history) ? self.history.topic : self.source.topic + '.history')",
+        "deadLetter": _DEAD_LETTER,
+        HISTORY: _HISTORY,
     }
-    without = (
-        "!(has(self.history) || has(self.schedule) && has(self.schedule.dialect)"
-        f" && self.schedule.dialect in {_WITH_HISTORY})"
-    )
     for (one, name), (other, of_other) in combinations(topics.items(), 2):
         differ = f"{name} == {of_other} || {name}.replace('.', '_') != {of_other}.replace('.', '_')"
         yield Rule(
-            f"{without} || {differ}" if other == "history" else differ,
+            f"!{_WITH_HISTORY} || {differ}" if other == HISTORY else differ,
             f"differs from {one}.topic in dots and underscores only: Kafka takes one of the two",
             f"{other}.topic",
         )
 
 
 _WITH_PASSWORD = "['ScramSha512', 'ScramSha256', 'Plain']"
-_WITH_TOMBSTONES = sorted(str(dialect) for dialect, has in CAPABILITIES.items() if has.tombstones)
-_WITH_HISTORY = sorted(str(dialect) for dialect, has in CAPABILITIES.items() if has.history)
-_NO_USE = "has no use beside delay: every record waits for the same time"
+_MEMBERS: Final = {dialect: to_camel(name) for dialect, name in MEMBERS.items()}
+_TOMBSTONES = any_of(
+    "self.schedule", (field for dialect, field in _MEMBERS.items() if CAPABILITIES[dialect].tombstones)
+)
+_NO_USE = "has no use beside fixedDelay: every record waits for the same time"
 
 RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
     DelayTopicSpec: (
         Rule(
             "!has(self.source.config) || !('cleanup.policy' in self.source.config)"
             " || !self.source.config['cleanup.policy'].contains('compact')"
-            f" || (has(self.schedule) && has(self.schedule.dialect) && self.schedule.dialect in {_WITH_TOMBSTONES})",
+            f" || (has(self.schedule) && ({_TOMBSTONES}))",
             "cleanup.policy must not be compact: compaction removes records that are still to be delivered",
             "source.config",
         ),
         Rule(
-            "!has(self.history)"
-            f" || (has(self.schedule) && has(self.schedule.dialect) && self.schedule.dialect in {_WITH_HISTORY})",
-            "is only for dialect Scheduler",
-            "history",
-        ),
-        Rule(
-            "!has(self.history) || !(self.history.topic in [self.source.topic, self.target.topic])"
-            " && self.history.topic != (has(self.deadLetter) ? self.deadLetter.topic : self.source.topic + '.dlq')",
+            f"!{_HISTORY_WRITTEN} || !(self.{HISTORY}.topic in [self.source.topic, self.target.topic, {_DEAD_LETTER}])",
             "must differ from source.topic, target.topic and deadLetter.topic",
-            "history.topic",
+            f"{HISTORY}.topic",
         ),
         Rule(
-            "has(self.history) || !has(self.schedule) || !has(self.schedule.dialect)"
-            f" || !(self.schedule.dialect in {_WITH_HISTORY}) || size(self.source.topic) <= 241"
+            f"!{_WITH_HISTORY} || {_HISTORY_WRITTEN} || size(self.source.topic) <= 241"
             " && self.target.topic != self.source.topic + '.history'"
             " && (!has(self.deadLetter) || self.deadLetter.topic != self.source.topic + '.history')",
             "is required: the source's name with .history is too long, or another topic of this DelayTopic",
-            "history.topic",
+            f"{HISTORY}.topic",
         ),
         Rule("self.source.topic != self.target.topic", "must differ from source.topic", "target.topic"),
         *_told_apart(),
@@ -128,11 +146,25 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "is not for use with delayClassName: the class brings its own keys",
             "backend.signingKey",
         ),
+        # Of what may be absent its parent has the rule, or another one could come after it was gone.
+        Rule(f"{_DEAD_LETTER} == {_of_before(_DEAD_LETTER)}", _FIXED, "deadLetter.topic"),
         Rule(
-            "has(self.delayClassName) == has(oldSelf.delayClassName)"
-            " && (!has(self.delayClassName) || self.delayClassName == oldSelf.delayClassName)",
-            "cannot be changed: drain this DelayTopic and make another",
-            "delayClassName",
+            "!has(oldSelf.deadLetter) || !has(oldSelf.deadLetter.partitions) || (has(self.deadLetter)"
+            " && has(self.deadLetter.partitions) && self.deadLetter.partitions >= oldSelf.deadLetter.partitions)",
+            _GROWS,
+            "deadLetter.partitions",
+        ),
+        Rule(
+            f"!{_WITH_HISTORY} || !{_of_before(_WITH_HISTORY)} || {_HISTORY} == {_of_before(_HISTORY)}",
+            _FIXED,
+            f"{HISTORY}.topic",
+        ),
+        Rule(
+            f"!{_WITH_HISTORY} || !{_of_before(_HISTORY_WRITTEN)} || !has(oldSelf.{HISTORY}.partitions)"
+            f" || ({_HISTORY_WRITTEN} && has(self.{HISTORY}.partitions)"
+            f" && self.{HISTORY}.partitions >= oldSelf.{HISTORY}.partitions)",
+            _GROWS,
+            f"{HISTORY}.partitions",
         ),
     ),
     TopicSpec: (
@@ -146,44 +178,43 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
         ),
         _of_config(BOOLEANS, TRUTH, "what is a boolean for Kafka must be true or false"),
         _of_config([SHARE], FRACTION, f"{SHARE} must be a number between 0 and 1"),
-        Rule("self.topic == oldSelf.topic", "cannot be changed: drain this DelayTopic and make another", "topic"),
+        Rule(
+            f"!has(self.config) || !('{SHARE}' in self.config) || !self.config['{SHARE}'].matches('^({FRACTION})$')"
+            f" || double(self.config['{SHARE}']) <= 1.0",
+            f"{SHARE} must be a number between 0 and 1",
+            "config",
+        ),
+        Rule("self.topic == oldSelf.topic", _FIXED, "topic"),
         Rule(
             "!has(oldSelf.partitions) || (has(self.partitions) && self.partitions >= oldSelf.partitions)",
-            "can only grow: Kafka removes no partitions",
+            _GROWS,
             "partitions",
         ),
+    ),
+    DialectChoice: tuple(
+        Rule(
+            f"!has(self.{field}) || !({any_of('self', fields[:place])})",
+            "is one dialect too many; keep one of them",
+            field,
+        )
+        for fields in ([*_MEMBERS.values()],)
+        for place, field in enumerate(fields)
+        if place
     ),
     ScheduleSpec: (
         *(
             Rule(
-                f"!has(self.{field}) || !has(self.dialect) || self.dialect == 'Native'",
-                "'is only for dialect Native, not for ' + self.dialect",
+                f"!has(self.{field}) || !({any_of('self', _MEMBERS.values())})",
+                "is only for native headers, not for another dialect",
                 field,
-                is_expression=True,
             )
-            for field in ("defaultDelay", "delay", "ids")
+            for field in ("defaultDelay", "fixedDelay", "ids")
         ),
+        Rule("!has(self.fixedDelay) || !has(self.defaultDelay)", _NO_USE, "defaultDelay"),
+        Rule("!has(self.fixedDelay) || !has(self.maxDelay)", _NO_USE, "maxDelay"),
         Rule(
-            "!has(self.cesium) || (has(self.dialect) && self.dialect == 'Cesium')",
-            "is only for dialect Cesium",
-            "cesium",
-        ),
-        Rule(
-            "!has(self.scheduler) || (has(self.dialect) && self.dialect == 'Scheduler')",
-            "is only for dialect Scheduler",
-            "scheduler",
-        ),
-        Rule(
-            "!has(self.redelivery) || (has(self.dialect) && self.dialect == 'Redelivery')",
-            "is only for dialect Redelivery",
-            "redelivery",
-        ),
-        Rule("!has(self.ids) || self.ids != 'ByKey'", "must be ByHeader or Disabled", "ids"),
-        Rule("!has(self.delay) || !has(self.defaultDelay)", _NO_USE, "defaultDelay"),
-        Rule("!has(self.delay) || !has(self.maxDelay)", _NO_USE, "maxDelay"),
-        Rule(
-            "!has(self.delay) || !has(self.ids) || self.ids == 'Disabled'",
-            "must be Disabled beside delay: a fixed delay keeps no index to find a schedule in",
+            "!has(self.fixedDelay) || !has(self.ids) || self.ids == 'Disabled'",
+            "must be Disabled beside fixedDelay: a fixed delay keeps no index to find a schedule in",
             "ids",
         ),
         Rule(
@@ -247,6 +278,17 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
     ExecutorsTemplate: (
         Rule("!has(self.min) || !has(self.max) || self.min <= self.max", "must not be more than max", "min"),
     ),
+    DelayTopic: (
+        Rule(
+            "has(self.spec.delayClassName) == has(oldSelf.spec.delayClassName)"
+            " ? !has(self.spec.delayClassName) || self.spec.delayClassName == oldSelf.spec.delayClassName"
+            " : has(self.spec.delayClassName) && has(oldSelf.status) && has(oldSelf.status.effective)"
+            " && has(oldSelf.status.effective.delayClass)"
+            " && self.spec.delayClassName == oldSelf.status.effective.delayClass",
+            "cannot be changed: drain this DelayTopic and make another; without it, it may name the class in force",
+            "spec.delayClassName",
+        ),
+    ),
     DelayClassSpec: (
         Rule(
             "!has(self.limits) || !has(self.limits.maxDelay) || !has(self.defaults) || !has(self.defaults.maxDelay)"
@@ -262,6 +304,13 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "'is ' + self.defaults.precision + ', finer than limits.minPrecision (' + self.limits.minPrecision + ')'",
             "defaults.precision",
             is_expression=True,
+        ),
+        Rule(
+            "!has(self.limits) || !has(self.limits.maxPartitions)"
+            " || !has(self.defaults) || !has(self.defaults.partitions)"
+            " || self.defaults.partitions <= self.limits.maxPartitions",
+            "must not be more than limits.maxPartitions",
+            "defaults.partitions",
         ),
     ),
 }

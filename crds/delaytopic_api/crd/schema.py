@@ -6,21 +6,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from delaytopic_api.crd.rules import rules_of
+from delaytopic_api.documents.connection import TrustedCertificate
 from delaytopic_api.documents.model import Model
 from delaytopic_api.documents.relays import RelaySpec
-from delaytopic_api.documents.status import DelayClassStatus, DelayTopicStatus
 from delaytopic_api.values.cluster_rules import KEY
+from delaytopic_api.values.lists import LIST_KEYS, LIST_TYPE
 
 Schema = dict[str, Any]
 
-STORED_DEFAULTS: Final[Mapping[type[Model], frozenset[str]]] = {RelaySpec: frozenset({"replicas"})}
-"""Defaults that the API server writes into objects: the scale subresource needs a number to read. All others are only
-described, so that they, or those of a class, may change without touching objects."""
-LIST_KEYS: Final[Mapping[type[Model], Mapping[str, str]]] = {
-    DelayTopicStatus: {"conditions": "type"},
-    DelayClassStatus: {"conditions": "type"},
+STORED_DEFAULTS: Final[Mapping[type[Model], frozenset[str]]] = {
+    RelaySpec: frozenset({"replicas"}),
+    TrustedCertificate: frozenset({"certificate"}),
 }
-"""Lists whose items are told apart by a field, so that several writers may own one item each."""
+"""Defaults that the API server writes into objects: the scale subresource needs a number to read, and a list of which
+several managers own items the fields that tell these apart. All others are only described, so that they, or those of a
+class, may change without touching objects."""
 
 _KEPT = (
     "description",
@@ -36,6 +36,8 @@ _KEPT = (
     "maxProperties",
     "anyOf",
     "x-kubernetes-int-or-string",
+    LIST_TYPE,
+    LIST_KEYS,
     "x-kubernetes-preserve-unknown-fields",
 )
 _LARGEST_INT32 = 2**31 - 1
@@ -82,8 +84,6 @@ class _Translation:
 
     def _fields_of(self, part: Schema, model: type[Model]) -> Schema:
         fields = {name: self.of(field) for name, field in part["properties"].items()}
-        for name, key in LIST_KEYS.get(model, {}).items():
-            fields[name] |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
         for name, field in fields.items():
             default = part["properties"][name].get("default")
             if name in STORED_DEFAULTS.get(model, ()):

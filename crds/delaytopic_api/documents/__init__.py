@@ -22,14 +22,12 @@ from delaytopic_api.documents.delay_class import (
 from delaytopic_api.documents.delay_topic import (
     MOST_THRESHOLDS,
     TIMELY,
-    CesiumSpec,
     DelayTopic,
     DelayTopicSpec,
-    RedeliverySpec,
-    SchedulerSpec,
     SloExclusion,
     SloThreshold,
 )
+from delaytopic_api.documents.dialects import CesiumSpec, PlainDialect, RedeliverySpec, SchedulerOptions, member
 from delaytopic_api.documents.metadata import (
     API_VERSION,
     DEFAULT_CLASS_ANNOTATION,
@@ -38,7 +36,9 @@ from delaytopic_api.documents.metadata import (
     NamespacedMetadata,
 )
 from delaytopic_api.documents.model import Model, require
+from delaytopic_api.documents.pods import PodTemplate, Resources
 from delaytopic_api.documents.relays import KubernetesObject, RelaySpec, SparkConf
+from delaytopic_api.documents.scaling_status import ScalingStatus
 from delaytopic_api.documents.settings import (
     AutoscalingSettings,
     BackendSettings,
@@ -108,14 +108,18 @@ __all__ = [
     "NamespacedMetadata",
     "OAuth",
     "Ownership",
+    "PlainDialect",
     "PlannedAction",
+    "PodTemplate",
     "RedeliverySpec",
     "RedisConnection",
     "RelayFleetStatus",
     "RelaySpec",
     "RelayTemplate",
+    "Resources",
+    "ScalingStatus",
     "ScheduleSettings",
-    "SchedulerSpec",
+    "SchedulerOptions",
     "Settings",
     "SigningKeySecret",
     "SloBurnRateStatus",
@@ -130,5 +134,6 @@ __all__ = [
     "TopicSettings",
     "TopicSpec",
     "TopicStatus",
+    "member",
     "require",
 ]

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api.documents.model import Model, exactly_one, require
+from delaytopic_api.values.lists import as_map
 from delaytopic_api.values.names import SecretKey, SecretName
 from delaytopic_api.values.oauth import OAuthScope, SaslExtensions, TokenEndpointUrl
 from delaytopic_api.values.urls import BootstrapServers, RedisServerUrl
@@ -27,16 +28,16 @@ class TrustedCertificate(Model):
     """A certificate authority to trust."""
 
     secret_name: SecretName
-    """The name of the Secret that holds it."""
+    """The name of the Secret that holds it, such as `kafka-ca`."""
     certificate: SecretKey = "ca.crt"
-    """The key inside the Secret."""
+    """The key inside the Secret, such as `ca.crt`."""
 
 
 class CertificateAndKey(Model):
     """A client certificate with its private key."""
 
     secret_name: SecretName
-    """The Secret that holds both."""
+    """The Secret that holds both, such as `kafka-client`."""
     certificate: SecretKey = "user.crt"
     """The certificate's key inside the Secret."""
     key: SecretKey = "user.key"
@@ -47,7 +48,7 @@ class PasswordSecret(Model):
     """A password in a Secret."""
 
     secret_name: SecretName
-    """The Secret that holds it."""
+    """The Secret that holds it, such as `kafka-user`."""
     password: SecretKey = "password"
     """The key inside the Secret."""
 
@@ -56,7 +57,7 @@ class UrlSecret(Model):
     """A URL with credentials in a Secret."""
 
     secret_name: SecretName
-    """The Secret that holds it."""
+    """The Secret that holds it, such as `kafka-user`."""
     key: SecretKey = "url"
     """The key inside the Secret."""
 
@@ -65,7 +66,7 @@ class SigningKeySecret(Model):
     """The keys by which relays sign what waits in the backend, in a Secret."""
 
     secret_name: SecretName
-    """The Secret that holds them."""
+    """The Secret that holds them, such as `signing-keys`."""
     key: SecretKey = "keys"
     """The key inside the Secret: one signing key a line, each of at least 16 bytes. The first signs, all verify."""
 
@@ -74,7 +75,7 @@ class ClientCredentials(Model):
     """The id and the secret of an OAuth client, in a Secret."""
 
     secret_name: SecretName
-    """The Secret that holds both."""
+    """The Secret that holds both, such as `kafka-client`."""
     client_id: SecretKey = "client-id"
     """The id's key inside the Secret."""
     client_secret: SecretKey = "client-secret"
@@ -112,7 +113,9 @@ class OAuth(Model):
 class Tls(Model):
     """Encrypt the connection."""
 
-    trusted_certificates: Annotated[list[TrustedCertificate], Field(max_length=10)] = []
+    trusted_certificates: Annotated[
+        list[TrustedCertificate], Field(max_length=10), as_map("secretName", "certificate")
+    ] = []
     """The certificate authorities to trust. Absent: those of the operating system."""
 
 
@@ -122,7 +125,7 @@ class Authentication(Model):
     type: AuthenticationType
     """The mechanism to log in by."""
     username: Annotated[str, Field(max_length=253)] | None = None
-    """The name to log in by, with ScramSha512, ScramSha256 and Plain."""
+    """The name to log in by, such as `delaytopic`; only with ScramSha512, ScramSha256 and Plain, and required there."""
     password_secret: PasswordSecret | None = None
     """The Secret with the password, with ScramSha512, ScramSha256 and Plain."""
     certificate_and_key: CertificateAndKey | None = None
@@ -169,7 +172,7 @@ class RedisConnection(Model):
 
     url: RedisServerUrl | None = None
     """`redis://host:port/0` or, encrypted, `rediss://...`, without credentials and without a query; the number behind
-    the last slash is the database."""
+    the last slash is the database. Absent: urlSecret has it."""
     url_secret: UrlSecret | None = None
     """The URL from a Secret, with credentials if need be; instead of url."""
     password_secret: PasswordSecret | None = None

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
 from delaytopic_api.documents.delay_topic import DrainTimeout, LongDelay, Precision
 from delaytopic_api.documents.metadata import DEFAULT_CLASS_ANNOTATION, ApiVersion, ClusterMetadata
 from delaytopic_api.documents.model import Model, require
-from delaytopic_api.documents.relays import KubernetesObject, SparkConf, Utilization
+from delaytopic_api.documents.pods import PodTemplate, Resources
+from delaytopic_api.documents.relays import SparkConf, Utilization
 from delaytopic_api.documents.status import DelayClassStatus
 from delaytopic_api.documents.topics import LONGEST_RETENTION
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.values.choices import AuditMode, BackendType, Guarantee, TopicProvisioning
+from delaytopic_api.values.cluster_rules import Checked, Rule
 from delaytopic_api.values.duration import Duration, between
+from delaytopic_api.values.lists import AS_SET
 from delaytopic_api.values.names import Glob, Namespace, PartitionCount, ReplicaCount, ReplicationFactor, TopicTemplate
 from delaytopic_api.values.quantity import Quantity
 
-TopicTemplates = Annotated[list[TopicTemplate], Field(max_length=100)]
-Globs = Annotated[list[Glob], Field(max_length=100)]
+TopicTemplates = Annotated[list[TopicTemplate], Field(max_length=100), AS_SET]
+Globs = Annotated[list[Glob], Field(max_length=100), AS_SET]
 ExecutorCount = Annotated[int, Field(strict=True, ge=1, le=1_000)]
 
 
@@ -30,7 +33,15 @@ def _enough_for_a_segment(memory: Quantity) -> Quantity:
     return memory
 
 
-RedisMemory = Annotated[Quantity, AfterValidator(_enough_for_a_segment)]
+RedisMemory = Annotated[
+    Quantity,
+    Checked(
+        _enough_for_a_segment,
+        Rule(
+            "quantity(string(self)).compareTo(quantity('1Mi')) >= 0", "is too little; a DelayTopic needs at least 1Mi"
+        ),
+    ),
+]
 
 
 class NamespaceSelector(Model):
@@ -54,11 +65,29 @@ class AccessSpec(Model):
     """Globs of topics that `management: Adopt` may take over, with the rights of this class's Kafka user."""
 
 
+class AllowedPodTemplate(Model):
+    """Globs of what DelayTopics may set on pods, which run beside those of others; none by default."""
+
+    labels: Globs = []
+    """The globs of the labels that DelayTopics may set on pods, such as `team`."""
+    annotations: Globs = []
+    """The globs of the annotations that DelayTopics may set on pods, such as `example.com/*`."""
+    node_selector: Globs = []
+    """The globs of the node labels that DelayTopics may select by, such as `topology.kubernetes.io/*`."""
+    tolerations: Globs = []
+    """The globs of the keys of taints that DelayTopics may tolerate; a toleration without a key needs `*`."""
+    priority_class_names: Globs = []
+    """The globs of the PriorityClasses that DelayTopics may name, such as `batch-*`."""
+    affinity: Annotated[bool, Field(strict=True)] = False
+    """Allow any affinity; an anti-affinity can keep pods of others away from a node."""
+
+
 class LimitsSpec(Model):
     """The most that a DelayTopic may ask for."""
 
     max_delay: LongDelay | None = None
-    """The longest schedule.maxDelay and schedule.delay that a DelayTopic may have, such as 720h. Absent: no limit."""
+    """The longest schedule.maxDelay and schedule.fixedDelay that a DelayTopic may have, such as 720h. Absent: no
+    limit."""
     min_precision: Precision | None = None
     """The finest precision that a DelayTopic may have, such as 100ms. Absent: no limit."""
     max_replicas: Annotated[ReplicaCount, Field(ge=1)] | None = None
@@ -69,11 +98,14 @@ class LimitsSpec(Model):
     """The most partitions that a topic may have, such as 48. Absent: no limit."""
     max_partitions_per_namespace: Annotated[int, Field(strict=True, ge=1)] | None = None
     """The most partitions of all topics together that the DelayTopics of one namespace have made, those of the backend
-    included; a topic of which nobody says how many it has counts as one."""
+    included; a topic of which nobody says how many it has counts as one. Absent: no limit."""
     max_retention: Annotated[Duration, between("1s", LONGEST_RETENTION)] | None = None
-    """The longest retention of a topic, also as retention.ms; compaction without deletion is longer."""
-    topic_config: Globs = ["cleanup.policy", "compression.type", "delete.retention.ms", "message.timestamp.*",
-                           "min.insync.replicas", "retention.*"]  # fmt: skip
+    """The longest retention of a topic, such as 8760h, also as retention.ms; compaction without deletion is longer.
+    Absent: no limit."""
+    allowed_topic_config: Globs = [
+        *("cleanup.policy", "compression.type", "delete.retention.ms", "message.timestamp.*", "min.insync.replicas"),
+        "retention.*",
+    ]
     """Globs of the settings that a DelayTopic may give to its topics. Others, such as segment.bytes, can harm the
     brokers."""
     max_redis_memory: RedisMemory | None = None
@@ -83,6 +115,8 @@ class LimitsSpec(Model):
     max_relay_resources: Annotated[dict[str, Quantity], Field(max_length=20)] = {}
     """The most that relay.resources may request and must limit itself to. What is not named here: cpu and memory
     without a limit, others not at all."""
+    allowed_pod_template: AllowedPodTemplate = AllowedPodTemplate()
+    """The parts of relay.podTemplate that DelayTopics may set; none by default."""
 
 
 class DefaultsSpec(Model):
@@ -122,33 +156,14 @@ class ClassBackendSpec(Model):
         return self
 
 
-class RelayAllowed(Model):
-    """Globs of what DelayTopics may set on pods, which run beside those of others; none by default."""
-
-    labels: Globs = []
-    """The globs of the labels that DelayTopics may set on pods, such as `team`."""
-    annotations: Globs = []
-    """The globs of the annotations that DelayTopics may set on pods, such as `example.com/*`."""
-    node_selector: Globs = []
-    """The globs of the node labels that DelayTopics may select by, such as `topology.kubernetes.io/*`."""
-    tolerations: Globs = []
-    """The globs of the keys of taints that DelayTopics may tolerate; a toleration without a key needs `*`."""
-    priority_class_names: Globs = []
-    """The globs of the PriorityClasses that DelayTopics may name, such as `batch-*`."""
-    affinity: bool = False
-    """Allow any affinity; an anti-affinity can keep pods of others away from a node."""
-
-
 class RelayTemplate(Model):
     """Settings that all relays of the class share."""
 
-    resources: KubernetesObject = {}
+    resources: Resources = Resources()
     """The requests and limits of relays whose DelayTopics set none."""
-    pod_template: KubernetesObject = {}
-    """Of the pods; a DelayTopic adds what allowed lets it, and changes nothing that is said here but
-    topologySpreadConstraints."""
-    allowed: RelayAllowed = RelayAllowed()
-    """Settings that DelayTopics may add to podTemplate."""
+    pod_template: PodTemplate = PodTemplate()
+    """The template of the pods, in the shape of a PodTemplateSpec. A DelayTopic adds what limits.allowedPodTemplate
+    lets it, and changes nothing that is said here but topologySpreadConstraints."""
     session_timeout: Annotated[Duration, between("6s", "30m")] = Duration("6s")
     """The silence after which Kafka gives a relay's partitions to others, within the broker's
     group.min.session.timeout.ms and group.max.session.timeout.ms. Longer where networks or nodes pause."""
@@ -163,9 +178,9 @@ class ExecutorsTemplate(Model):
     """The number that an audit begins with and always has. Absent: the operator's, and max if that is less."""
     max: ExecutorCount | None = None
     """The most that it asks for while tasks wait. Absent: the operator's, and min if that is more."""
-    resources: KubernetesObject = {}
-    """Requests and limits of each. It runs as many tasks at once as whole processors are in requests.cpu, and at least
-    one; its memory is limits.memory."""
+    resources: Resources = Resources()
+    """The requests and limits of each. It runs as many tasks at once as whole processors are in requests.cpu, and at
+    least one; its memory is limits.memory. Absent: the operator's."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -177,16 +192,16 @@ class AuditTemplate(Model):
     """Settings of the audits of the class's DelayTopics."""
 
     every: Annotated[Duration, between("1m", "24h")] | None = None
-    """Audit all DelayTopics of the class so often, one after the other, in one pod that goes on (mode Job): one Spark
-    starts for all of them. Absent: a CronJob for each DelayTopic, on the operator's schedule."""
+    """Audit all DelayTopics of the class so often, such as 5m, one after the other, in one pod that goes on (mode Job):
+    one Spark starts for all of them. Absent: a CronJob for each DelayTopic, on the operator's schedule."""
     mode: AuditMode | None = None
     """Job: an audit is one pod. Kubernetes: its pod is Spark's driver, and asks the API server for executor pods; the
     operator has to name an account for that. Absent: the operator's."""
     executors: ExecutorsTemplate = ExecutorsTemplate()
     """Executor pods of audits in mode Kubernetes."""
-    resources: KubernetesObject = {}
+    resources: Resources = Resources()
     """The requests and limits of an audit's pod. Absent: the operator's."""
-    conf: SparkConf = {}
+    spark_conf: SparkConf = {}
     """The settings of Spark that come before the operator's, such as `spark.sql.shuffle.partitions: "4"`."""
 
 
@@ -200,7 +215,7 @@ class DelayClassSpec(Model):
     backend: ClassBackendSpec = ClassBackendSpec(type=BackendType.KAFKA_BUCKETS)
     """The default backend. Absent: KafkaBuckets, which need nothing but Kafka."""
     relay_namespace: Namespace | None = None
-    """The namespace of the relays. Absent: the operator's."""
+    """The namespace of the relays, such as `delay-relays`. Absent: the operator's."""
     access: AccessSpec = AccessSpec()
     """Namespaces that may use the class, and the topics they may name."""
     limits: LimitsSpec = LimitsSpec()
@@ -211,10 +226,6 @@ class DelayClassSpec(Model):
     """Settings that all relays of the class share."""
     audit: AuditTemplate = AuditTemplate()
     """Settings of the audits of the class's DelayTopics."""
-
-    every: Annotated[Duration, between("1m", "24h")] | None = None
-    """Audit all DelayTopics of the class so often, one after the other, in one pod that goes on (mode Job): one Spark
-    starts for all of them. Absent: a CronJob for each DelayTopic, on the operator's schedule."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -243,7 +254,7 @@ class DelayClass(Model):
     """Connection, credentials, limits and defaults for the DelayTopics that name it."""
 
     api_version: ApiVersion
-    """delaytopic.dev/v1alpha1"""
+    """delaytopic.dev/v1beta1"""
     kind: Literal["DelayClass"]
     """DelayClass"""
     metadata: ClusterMetadata

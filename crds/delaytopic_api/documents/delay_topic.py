@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
+from delaytopic_api.documents.dialects import LONGEST_DELAY, Delay, DialectChoice, SchedulerSpec
 from delaytopic_api.documents.metadata import ApiVersion, NamespacedMetadata
 from delaytopic_api.documents.model import Model, at_most_one, require
 from delaytopic_api.documents.relays import AutoscalingSpec, RelaySpec
@@ -18,23 +19,20 @@ from delaytopic_api.values.choices import (
     CAPABILITIES,
     BackendType,
     Calendar,
-    CesiumNumbers,
     DeletionPolicy,
     Dialect,
     Guarantee,
     Ids,
-    OnBeyondMaxDelay,
-    OnMalformed,
-    Provenance,
     Suspend,
 )
 from delaytopic_api.values.duration import Duration, between
+from delaytopic_api.values.lists import as_map
 from delaytopic_api.values.names import ClassName
 from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.time_zone import TimeZone
 from delaytopic_api.values.whole_minute import WholeMinute
 
-LONGEST_DELAY = "87600h"
+HISTORY_TOPIC: Final = "schedule.scheduler.history.topic"
 
 TIMELY: Final = "Timely"
 """The name of the objective of `slo.lateness`, and the beginning of those of `slo.thresholds`."""
@@ -42,106 +40,52 @@ MOST_THRESHOLDS: Final = 3
 """As many as fit with all that a status says of them: the verdict goes through the termination message of a pod."""
 
 Lateness = Annotated[Duration, between("10ms", "24h")]
-Delay = Annotated[Duration, between("0s", LONGEST_DELAY)]
 LongDelay = Annotated[Duration, between("10ms", LONGEST_DELAY)]
 FixedDelay = Annotated[Duration, between("1ms", LONGEST_DELAY)]
 Precision = Annotated[Duration, between("10ms", "1h")]
+HeaderIds = Literal[Ids.BY_HEADER, Ids.DISABLED]
 DrainTimeout = Annotated[Duration, between("0s", LONGEST_DELAY)]
 
 
-class CesiumSpec(Model):
-    """Rules of the dialect Cesium; the defaults are those of cesium-kafka."""
+class _Delays(Model):
+    """The fields of a schedule beside its dialect, which come first."""
 
-    on_malformed: OnMalformed = OnMalformed.DEAD_LETTER
-    """For a control header that cannot be read. DeadLetter: the record goes to the dead-letter topic. Deliver: it is
-    delivered at once."""
-    on_beyond_max_delay: OnBeyondMaxDelay = OnBeyondMaxDelay.DEAD_LETTER
-    """For a delay longer than maxDelay. DeadLetter: the record goes to the dead-letter topic. Clamp: it is due maxDelay
-    after its timestamp, and delivered with cesium-clamped."""
-    numbers: CesiumNumbers = CesiumNumbers.DECIMAL
-    """Decimal: ASCII digits. Binary: longs of 8 bytes, big-endian."""
-    provenance: Provenance = Provenance.STAMPED
-    """Stamped: deliveries have the headers cesium-relayed-at, cesium-source-* and cesium-scheduled-for. Absent: they
-    have not."""
-
-
-class SchedulerSpec(Model):
-    """Rules of the dialect Scheduler."""
-
-    grace_interval: Delay | None = None
-    """The time after its epoch, such as 1h, beyond which a schedule that is produced goes to the dead-letter topic.
-    Absent: it is delivered, however late."""
-    since_days: Annotated[int, Field(strict=True, ge=0, le=3650)] | None = None
-    """Schedules that were missed are delivered until the end of this many days after their own, in UTC: 0 for their
-    own day. Later they go to the dead-letter topic. Absent: they are delivered, however late."""
-
-
-class RedeliverySpec(Model):
-    """Rules of the dialect Redelivery."""
-
-    max_redeliveries: Annotated[int, Field(strict=True, ge=0, le=10_000)] | None = None
-    """A message that was redelivered so often goes to the dead-letter topic instead. Consumers have to copy the header
-    redelivery-count of a message into its start marker. Absent: no bound."""
-
-
-class ScheduleSpec(Model):
-    """The way records state their due time, and the longest delay."""
-
-    dialect: Dialect = Dialect.NATIVE
-    """Native: the headers deliver-at, deliver-after and their companions. The others read the records of another
-    service as they are: BlackBox, a JSON value with topic, message and countdown; Cesium, the headers of cesium-kafka;
-    Timebridge, those of kafka-timebridge; Kaspr, those of Kaspr's scheduler; Karafka, those of Karafka Pro's scheduled
-    messages; Scheduler, those of etf1's kafka-message-scheduler; SchedulerJson, the JSON of sky-uk's; Redelivery, the
-    markers of Splunk's kafka-mq-go."""
+    fixed_delay: FixedDelay | None = None
+    """The same delay for every record, such as 15m, counted from its timestamp; time headers are not read. Where it
+    fits, it is the cheapest way. Absent: each record says its own."""
     default_delay: Delay | None = None
     """The delay of records without a time header, such as 10m. Absent: they are delivered at once."""
-    delay: FixedDelay | None = None
-    """The same delay for every record, such as 15m, counted from its timestamp; time headers are not read. Where it
-    fits, it is the cheapest way."""
     max_delay: LongDelay | None = None
     """The longest delay, such as 720h: a record that is due later goes to the dead-letter topic. Absent: the
     class's default, else 720h."""
-    ids: Ids | None = None
+    ids: HeaderIds | None = None
     """ByHeader: the header deliver-id names a schedule, to replace or cancel it. Absent: ByHeader, or Disabled with a
-    fixed delay. Other dialects than Native decide it themselves."""
-    cesium: CesiumSpec | None = None
-    """Rules of the dialect Cesium."""
+    fixed delay. Other dialects decide it themselves."""
+
+
+class ScheduleSpec(DialectChoice, _Delays):
+    """The way records state their due time, and the longest delay. Without a dialect they have the native headers
+    deliver-at, deliver-after and their companions.
+    """
+
     scheduler: SchedulerSpec | None = None
-    """Rules of the dialect Scheduler."""
-    redelivery: RedeliverySpec | None = None
-    """Rules of the dialect Redelivery."""
+    """Read the headers of etf1's kafka-message-scheduler; `{}` chooses it with its defaults."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
-        fixed, native = self.delay is not None, self.dialect is Dialect.NATIVE
-        no_use = "has no use beside schedule.delay: every record waits for the same time"
-        only_native = f"is only for dialect Native, not for {self.dialect}"
+        fixed, native = self.fixed_delay is not None, self.dialect is Dialect.NATIVE
+        no_use = "has no use beside schedule.fixedDelay: every record waits for the same time"
+        only_native = f"is only for native headers, not for dialect {self.dialect}"
         require(
             (native or self.default_delay is None, "defaultDelay", only_native),
-            (native or not fixed, "delay", only_native),
+            (native or not fixed, "fixedDelay", only_native),
             (native or self.ids is None, "ids", only_native),
-            (
-                self.cesium is None or self.dialect is Dialect.CESIUM,
-                "cesium",
-                f"is only for dialect Cesium, not for {self.dialect}",
-            ),
-            (
-                self.scheduler is None or self.dialect is Dialect.SCHEDULER,
-                "scheduler",
-                f"is only for dialect Scheduler, not for {self.dialect}",
-            ),
-            (
-                self.redelivery is None or self.dialect is Dialect.REDELIVERY,
-                "redelivery",
-                f"is only for dialect Redelivery, not for {self.dialect}",
-            ),
-            (not native or self.ids is not Ids.BY_KEY, "ids", "must be ByHeader or Disabled"),
             (not (fixed and self.default_delay is not None), "defaultDelay", no_use),
             (not (fixed and self.max_delay is not None), "maxDelay", no_use),
             (
                 not (fixed and self.ids is Ids.BY_HEADER),
                 "ids",
-                "must be Disabled beside schedule.delay: a fixed delay keeps no index to find a schedule in",
+                "must be Disabled beside schedule.fixedDelay: a fixed delay keeps no index to find a schedule in",
             ),
             (
                 self.default_delay is None or self.max_delay is None or self.default_delay.ms <= self.max_delay.ms,
@@ -178,7 +122,7 @@ class SloExclusion(Model):
     until: WholeMinute
     """Its end: records due from then on count again."""
     reason: Annotated[str, Field(min_length=1, max_length=256)]
-    """The reason, for whoever reads the report."""
+    """The reason, for whoever reads the report, such as `Kafka is upgraded`."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -190,9 +134,9 @@ class SloThreshold(Model):
     """A further threshold of lateness, with an objective and an error budget of its own."""
 
     lateness: Lateness
-    """A record sent later than this after its due time is late for this objective."""
+    """A record sent later than this after its due time, such as 100ms, is late for this objective."""
     objective: Percent
-    """The share of records that must not be late for it."""
+    """The share of records that must not be late for it, such as 99%."""
 
     @property
     def name(self) -> str:
@@ -207,18 +151,18 @@ class SloSpec(Model):
     """The lateness beyond which a record is late, such as 5s after its due time. Absent: five times precision."""
     objective: Percent = Percent("99.9%")
     """The share of records that must not be late."""
-    thresholds: Annotated[list[SloThreshold], Field(max_length=MOST_THRESHOLDS)] = []
+    thresholds: Annotated[list[SloThreshold], Field(max_length=MOST_THRESHOLDS), as_map("lateness")] = []
     """Further objectives of lateness beside this one, each with an error budget of its own: 99% within 100ms, say,
     whose name is Timely-100ms. One that is added later counts for what is graded from the next audit on."""
     window: Annotated[Duration, between("1h", "8760h")] = Duration("720h")
     """The length of time, up to now, that the objective is about; it means nothing beside calendar."""
     calendar: Calendar | None = None
     """Count the error budget by days, weeks from Monday on, or months, in place of the rolling window: it is whole
-    again when the next one begins."""
+    again when the next one begins. Absent: the rolling window."""
     time_zone: TimeZone | None = None
     """Periods of calendar begin at midnight there, whatever its clocks do: an IANA name, such as Europe/Berlin.
     Absent: UTC."""
-    exclusions: Annotated[list[SloExclusion], Field(max_length=50)] = []
+    exclusions: Annotated[list[SloExclusion], Field(max_length=50), as_map("from", "until")] = []
     """Times in which lateness is excused: records due within one count for no objective of lateness, and for all
     others. One that is added later counts from the next audit on, for what was graded before, too."""
 
@@ -255,7 +199,8 @@ class DelayTopicSpec(Model):
     """The desired state. Source and target are enough; the class and the defaults give the rest."""
 
     delay_class_name: ClassName | None = None
-    """The DelayClass that brings connection, limits and defaults; it cannot be changed later. Absent: the default."""
+    """The DelayClass that brings connection, limits and defaults, such as `standard`; it cannot be changed later.
+    Absent: the class that is the default when the operator first sees this object."""
     connection: KafkaConnection | None = None
     """The connection to Kafka without a class, for a single tenant: Secrets are read from this object's namespace."""
     source: SourceSpec
@@ -264,19 +209,16 @@ class DelayTopicSpec(Model):
     """The topic that records appear on."""
     dead_letter: TopicSpec | None = None
     """The topic for records that cannot be delivered. Absent: the source's name with .dlq at the end."""
-    history: TopicSpec | None = None
-    """The topic for copies of what was delivered; only with dialect Scheduler. Absent: the source's name with .history
-    at the end."""
     schedule: ScheduleSpec = ScheduleSpec()
     """The way records state their due time."""
     precision: Precision | None = None
-    """The lateness allowed while there is capacity, and the interval of commits. Absent: the class's default,
-    else 1s."""
+    """The lateness allowed while there is capacity, such as 1s, and the interval of commits. Absent: the class's
+    default, else 1s."""
     guarantee: Guarantee | None = None
     """ExactlyOnce: read_committed consumers see each record once. AtLeastOnce: faster, with duplicates after a crash.
     Absent: the class's default, else ExactlyOnce."""
     backend: BackendSpec | None = None
-    """The place where schedules wait. Absent: the class's backend, else RedisZset."""
+    """The place where schedules wait. Absent: the class's backend, else KafkaBuckets."""
     autoscaling: AutoscalingSpec = AutoscalingSpec()
     """The number of relays, and who sets it."""
     relay: RelaySpec = RelaySpec()
@@ -289,12 +231,17 @@ class DelayTopicSpec(Model):
     """Drain: pending records leave at their own time, up to drainTimeout, then as Retain. Retain: they stay, and
     applying the same object again resumes them. Delete: they are removed, after confirmation."""
     drain_timeout: DrainTimeout | None = None
-    """The longest time that Drain lasts. Absent: the class's default, else 15m."""
+    """The longest time that Drain lasts, such as 15m. Absent: the class's default, else 15m."""
 
     @property
     def dead_letter_topic(self) -> str:
         """The dead-letter topic's name, given or not."""
         return self.dead_letter.topic if self.dead_letter else f"{self.source.topic}.dlq"
+
+    @property
+    def history(self) -> TopicSpec | None:
+        """The history topic, where it is written."""
+        return self.schedule.scheduler.history if self.schedule.scheduler is not None else None
 
     @property
     def history_topic(self) -> str | None:
@@ -311,7 +258,7 @@ class DelayTopicSpec(Model):
             "target.topic": self.target.topic,
             "deadLetter.topic": self.dead_letter_topic,
         }
-        return topics if self.history_topic is None else {**topics, "history.topic": self.history_topic}
+        return topics if self.history_topic is None else {**topics, HISTORY_TOPIC: self.history_topic}
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -319,18 +266,13 @@ class DelayTopicSpec(Model):
         history, dialect = self.history_topic, self.schedule.dialect
         require(
             (
-                self.history is None or CAPABILITIES[dialect].history,
-                "history",
-                f"is only for dialect Scheduler, not for {dialect}",
-            ),
-            (
                 history not in (source.topic, target.topic, dead_letter),
-                "history.topic",
+                HISTORY_TOPIC,
                 f"must differ from source.topic, target.topic and deadLetter.topic; it is {history}",
             ),
             (
                 history is None or len(history) <= 249,
-                "history.topic",
+                HISTORY_TOPIC,
                 "is required: the source's name is too long to add .history",
             ),
             (
@@ -389,7 +331,7 @@ class DelayTopic(Model):
     """Records produced to the source topic appear on the target topic at their own time."""
 
     api_version: ApiVersion
-    """delaytopic.dev/v1alpha1"""
+    """delaytopic.dev/v1beta1"""
     kind: Literal["DelayTopic"]
     """DelayTopic"""
     metadata: NamespacedMetadata

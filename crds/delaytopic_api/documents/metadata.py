@@ -16,10 +16,10 @@ GROUP: Final = "delaytopic.dev"
 class ApiVersion(StrEnum):
     """The versions of documents that are read: the definitions serve each of them."""
 
-    V1ALPHA1 = "delaytopic.dev/v1alpha1"
+    V1BETA1 = "delaytopic.dev/v1beta1"
 
 
-API_VERSION: Final = ApiVersion.V1ALPHA1.value
+API_VERSION: Final = ApiVersion.V1BETA1.value
 """The version that the API server stores, that the operator asks for, and that is written."""
 DEFAULT_CLASS_ANNOTATION: Final = "delaytopic.dev/is-default-class"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from delaytopic_api.documents.model import Model, require
+from delaytopic_api.documents.pods import PodTemplate, Resources
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.values.choices import AutoscalingMode, ScaleToZero
 from delaytopic_api.values.cluster_rules import Checked, Rule
@@ -38,7 +39,15 @@ def _names_of_spark(conf: dict[str, str]) -> dict[str, str]:
 
 
 SparkConf = Annotated[
-    dict[str, Annotated[str, Field(max_length=4_096)]], Field(max_length=100), AfterValidator(_names_of_spark)
+    dict[str, Annotated[str, Field(max_length=4_096)]],
+    Field(max_length=100),
+    Checked(
+        _names_of_spark,
+        Rule(
+            r"self.all(name, name.matches('^spark[.][A-Za-z0-9_.-]{1,247}$'))",
+            "must be settings of Spark, whose names begin with spark., for Hadoop with spark.hadoop.",
+        ),
+    ),
 ]
 """Settings of Spark by their names."""
 KubernetesObject = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
@@ -87,9 +96,9 @@ class RelaySpec(Model):
     replicas: ReplicaCount = 1
     """The number of relays with mode Fixed or External, the first one with Operator. The scale subresource sets it."""
     image: Annotated[str, Field(min_length=1, max_length=512)] | None = None
-    """The container image. Absent: the one that this release of the operator was tested with."""
-    resources: KubernetesObject = {}
-    """The requests and limits of a relay, as in a container."""
-    pod_template: KubernetesObject = {}
-    """The settings of the pods: labels, annotations, nodeSelector, tolerations, affinity, topologySpreadConstraints
-    and priorityClassName."""
+    """The container image, such as `registry.example/delaytopic/relay:0.1.0`. Absent: the one that this release of the
+    operator was tested with."""
+    resources: Resources = Resources()
+    """The requests and limits of a relay's container. Absent: the class's, else the operator's."""
+    pod_template: PodTemplate = PodTemplate()
+    """The labels and annotations of the pods, and the places that they run in, in the shape of a PodTemplateSpec."""

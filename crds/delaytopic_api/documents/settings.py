@@ -6,14 +6,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.documents.delay_topic import (
-    TIMELY,
-    CesiumSpec,
-    RedeliverySpec,
-    SchedulerSpec,
-    SloExclusion,
-    SloThreshold,
-)
+from delaytopic_api.documents.delay_topic import TIMELY, SloExclusion, SloThreshold
+from delaytopic_api.documents.dialects import CesiumSpec, RedeliverySpec, SchedulerOptions
 from delaytopic_api.values.choices import (
     CAPABILITIES,
     AutoscalingMode,
@@ -55,12 +49,12 @@ class ScheduleSettings:
 
     dialect: Dialect
     default_delay: Duration | None
-    delay: Duration | None
+    fixed_delay: Duration | None
     max_delay: Duration
     ids: Ids
     cesium: CesiumSpec | None = None
     """Rules of the dialect Cesium, where they are written."""
-    scheduler: SchedulerSpec | None = None
+    scheduler: SchedulerOptions | None = None
     """Rules of the dialect Scheduler, where they are written."""
     redelivery: RedeliverySpec | None = None
     """Rules of the dialect Redelivery, where they are written."""
@@ -142,7 +136,7 @@ class Settings:
     history: TopicSettings | None
     """None for a dialect without one."""
     topic_provisioning: TopicProvisioning
-    allowed_targets: list[str]
+    allowed_topics: list[str]
     """Globs for deliver-to; none of them reaches beyond what the class allows."""
     partitioning: Partitioning
     compression: Compression

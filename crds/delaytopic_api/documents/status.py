@@ -8,8 +8,9 @@ from typing import Annotated
 from pydantic import AwareDatetime, ConfigDict, Field
 
 from delaytopic_api.documents.model import Model
-from delaytopic_api.documents.relays import KubernetesObject
+from delaytopic_api.documents.scaling_status import ScalingStatus
 from delaytopic_api.values.choices import BackendType
+from delaytopic_api.values.lists import ATOMIC, as_map
 
 
 class ConditionType(StrEnum):
@@ -84,7 +85,7 @@ class EffectiveStatus(_Status):
     """The longest delay in force, such as 720h."""
     default_delay: str | None = None
     """The delay of records without a time header; absent for at once."""
-    delay: str | None = None
+    fixed_delay: str | None = None
     """The delay of every record; absent where records say it."""
     ids: str | None = None
     """The use of names: ByHeader, ByKey or Disabled."""
@@ -109,11 +110,11 @@ class FormerRulesStatus(_Status):
     """The longest delay that was taken."""
     default_delay: Annotated[str | None, Field(max_length=32)] = None
     """The delay of records without a time header; absent for at once."""
-    delay: Annotated[str | None, Field(max_length=32)] = None
+    fixed_delay: Annotated[str | None, Field(max_length=32)] = None
     """The delay of every record; absent where records said it."""
     ids: Annotated[str, Field(max_length=32)]
     """The use of names."""
-    allowed: Annotated[list[Annotated[str, Field(max_length=255)]], Field(max_length=16)] = []
+    allowed_topics: Annotated[list[Annotated[str, Field(max_length=255)]], Field(max_length=16), ATOMIC] = []
     """The topics that records could name besides the target; * where that is asked when they are due alone."""
     declared_at: AwareDatetime | None = None
     """The time at which the operator saw these rules first."""
@@ -213,7 +214,7 @@ class SloObjectiveStatus(_Status):
     """Of a threshold, as below for slo.lateness: the share of its error budget that is left."""
     budget_exhausted_at: AwareDatetime | None = None
     """Of a threshold: the time at which its error budget is spent."""
-    burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8)] | None = None
+    burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8), ATOMIC] | None = None
     """Of a threshold: the burn rates of its error budget that alerts look at, shortest window first."""
     counts_from: AwareDatetime | None = None
     """Of a threshold that was added later: what was due before this time was graded without it, and does not count."""
@@ -260,12 +261,12 @@ class SloStatus(_Status):
     budget_exhausted_at: AwareDatetime | None = None
     """The time at which the error budget is spent, if records go on being late or lost at the present pace; absent when
     it lasts for the objective's own window."""
-    objectives: Annotated[list[SloObjectiveStatus], Field(max_length=8)] | None = None
+    objectives: Annotated[list[SloObjectiveStatus], Field(max_length=8), ATOMIC] | None = None
     """The objectives that are promised, each graded apart."""
-    burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8)] | None = None
+    burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8), ATOMIC] | None = None
     """The burn rates of the error budget, the shortest window first."""
     # Twice as many as audits list: those of a former release may list them.
-    faults: Annotated[list[SloFaultsStatus], Field(max_length=2 * MOST_FAULTY_HOURS)] | None = None
+    faults: Annotated[list[SloFaultsStatus], Field(max_length=2 * MOST_FAULTY_HOURS), ATOMIC] | None = None
     """Hours in which an objective of 100% was broken, latest first; of older ones, if there are more, nothing is
     said."""
     report: str | None = None
@@ -288,11 +289,11 @@ class DelayTopicStatus(_Status):
 
     observed_generation: int | None = None
     """The generation of spec that this status is about."""
-    conditions: Annotated[list[Condition], Field(max_length=32)] = []
+    conditions: Annotated[list[Condition], Field(max_length=32), as_map("type")] = []
     """The conditions, one of each type."""
     effective: EffectiveStatus | None = None
     """Values that follow from spec, class and defaults."""
-    former_rules: Annotated[list[FormerRulesStatus], Field(max_length=MOST_FORMER)] = []
+    former_rules: Annotated[list[FormerRulesStatus], Field(max_length=MOST_FORMER), ATOMIC] = []
     """Rules of before an edit by which records wait, the oldest first; empty if all that waits has those of now."""
     source: TopicStatus | None = None
     """The source topic."""
@@ -308,11 +309,11 @@ class DelayTopicStatus(_Status):
     """The relays as they are."""
     backlog: BacklogStatus | None = None
     """Counts of pending records."""
-    scaling: KubernetesObject | None = None
+    scaling: ScalingStatus | None = None
     """The reasons for the number of relays; `kubectl delaytopic why-scale` shows them."""
     slo: SloStatus | None = None
     """The last audit."""
-    plan: Annotated[list[PlannedAction], Field(max_length=50)] = []
+    plan: Annotated[list[PlannedAction], Field(max_length=50), ATOMIC] = []
     """The changes that a dry run would make."""
     operator_version: str | None = None
     """The version of the operator that wrote this."""
@@ -329,7 +330,7 @@ class DelayClassStatus(_Status):
 
     observed_generation: int | None = None
     """The generation of spec that this status is about."""
-    conditions: Annotated[list[Condition], Field(max_length=8)] = []
+    conditions: Annotated[list[Condition], Field(max_length=8), as_map("type")] = []
     """One of each type."""
     users: Annotated[int, Field(ge=0)] | None = None
     """The number of DelayTopics that use the class, those that are being deleted included."""

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.values.choices import Compression, Management, Partitioning
 from delaytopic_api.values.duration import Duration, between
+from delaytopic_api.values.lists import AS_SET
 from delaytopic_api.values.names import PartitionCount, ReplicationFactor, TopicGlob, TopicName
 from delaytopic_api.values.topic_config import objections_to_config
 
@@ -21,17 +22,17 @@ class TopicSpec(Model):
     """A topic, and who looks after it."""
 
     topic: TopicName
-    """The topic's name; it cannot be changed later."""
-    management: Management = Management.MANAGED
-    """Managed: created, and a topic that is there already is refused. Adopt: one that is there is taken over.
+    """The topic's name, such as `shop.reminders`; it cannot be changed later."""
+    management: Management = Management.CREATE
+    """Create: created, and a topic that is there already is refused. Adopt: one that is there is taken over.
     Observe: never changed."""
     partitions: PartitionCount | None = None
     """The number of partitions, such as 12, which can only grow. Absent: the class's default, else the broker's."""
     replication_factor: ReplicationFactor | None = None
     """The number of copies of each partition, such as 3. Absent: the class's default, else the broker's."""
     retention: Annotated[Duration, between("1s", LONGEST_RETENTION)] | None = None
-    """The time that records are kept. Absent: for the source maxDelay and a week, so that a lost backend can be
-    rebuilt; for others the broker's default."""
+    """The time that records are kept, such as 168h. Absent: for the source maxDelay and a week, so that a lost backend
+    can be rebuilt; for others the broker's default."""
     config: TopicConfig = {}
     """The other settings of the topic, such as `compression.type: zstd`. Only those listed are written and
     corrected."""
@@ -62,7 +63,7 @@ class SourceSpec(TopicSpec):
 class TargetSpec(TopicSpec):
     """The topic that records appear on."""
 
-    allowed: Annotated[list[TopicGlob], Field(max_length=100)] = []
+    allowed_topics: Annotated[list[TopicGlob], Field(max_length=100), AS_SET] = []
     """The globs of further topics that the header deliver-to may name, such as `shop.*`."""
     partitioning: Partitioning = Partitioning.BY_KEY
     """ByKey: as Kafka's producers do. SamePartition: the source record's number. RoundRobin: each in turn."""

@@ -50,7 +50,7 @@ def problems_of(error: ValidationError, model: type[BaseModel], subject: str) ->
 
 
 def path_of(location: Location) -> str:
-    """`spec.target.allowed[0]`, or `spec.source.config["min.insync.replicas"]` where a name has dots itself."""
+    """`spec.target.allowedTopics[0]`, or `spec.source.config["min.insync.replicas"]` where a name has dots itself."""
     path = ""
     for part in location:
         if isinstance(part, int):

@@ -53,14 +53,15 @@ def _topics(topic: DelayTopic, delay_class: DelayClass, by_class: str) -> Iterat
         ("spec.deadLetter.topic", spec.dead_letter_topic, "dead letter", targets),
     ]
     if spec.history_topic is not None:
-        named.append(("spec.history.topic", spec.history_topic, "history", targets))
+        named.append(("spec.schedule.scheduler.history.topic", spec.history_topic, "history", targets))
     for path, name, role, globs in named:
         if not topic_matcher(globs)(name):
             yield Problem(path, f"{name} is not allowed as a {role}: {by_class} allows {_listed(globs)}")
-    for place, glob in enumerate(spec.target.allowed):
+    for place, glob in enumerate(spec.target.allowed_topics):
         if not covers(targets, glob):
             yield Problem(
-                f"spec.target.allowed[{place}]", f"{glob} reaches beyond what {by_class} allows: {_listed(targets)}"
+                f"spec.target.allowedTopics[{place}]",
+                f"{glob} reaches beyond what {by_class} allows: {_listed(targets)}",
             )
     yield from _adoptions(spec, _globs(access.adopt_topics, topic), by_class)
 
@@ -80,7 +81,7 @@ def _adoptions(spec: DelayTopicSpec, globs: Sequence[str], by_class: str) -> Ite
 def _limits(spec: DelayTopicSpec, limits: LimitsSpec, by_class: str) -> Iterator[Problem]:
     longest, finest, most = limits.max_delay, limits.min_precision, limits.max_replicas
     if longest is not None:
-        for field in ("max_delay", "delay", "default_delay"):
+        for field in ("max_delay", "fixed_delay", "default_delay"):
             delay = getattr(spec.schedule, field)
             if delay is not None and delay.ms > longest.ms:
                 path = f"spec.schedule.{type(spec.schedule).model_fields[field].alias}"
@@ -106,8 +107,8 @@ def _topic_limits(spec: DelayTopicSpec, limits: LimitsSpec, by_class: str) -> It
         if most is not None and (topic.partitions or 0) > most:
             yield Problem(f"spec.{role}.partitions", f"{topic.partitions} is too many: {by_class} allows up to {most}")
         for name in topic.config:
-            if not glob_matcher(limits.topic_config)(name):
-                message = f"is not allowed: {by_class} allows {_listed(limits.topic_config)}"
+            if not glob_matcher(limits.allowed_topic_config)(name):
+                message = f"is not allowed: {by_class} allows {_listed(limits.allowed_topic_config)}"
                 yield Problem(f'spec.{role}.config["{name}"]', message)
         yield from _retention_limits(topic, f"spec.{role}", limits.max_retention, by_class)
     longest, compacted = limits.max_retention, CAPABILITIES[spec.schedule.dialect].tombstones
@@ -120,7 +121,8 @@ def _topic_limits(spec: DelayTopicSpec, limits: LimitsSpec, by_class: str) -> It
 
 
 def _topics_of(spec: DelayTopicSpec) -> Mapping[str, TopicSpec | None]:
-    return {"source": spec.source, "target": spec.target, "deadLetter": spec.dead_letter, "history": spec.history}
+    topics = {"source": spec.source, "target": spec.target, "deadLetter": spec.dead_letter}
+    return {**topics, "schedule.scheduler.history": spec.history}
 
 
 def _retention_limits(topic: TopicSpec, path: str, longest: Duration | None, by_class: str) -> Iterator[Problem]:

@@ -22,6 +22,6 @@ def rules_mark(schedule: RelaySchedule, target: RelayTarget) -> str:
     A field that a relay applies only on the way out counts, too: relays start anew for it in any case.
     """
     fields: dict[str, Any] = {name: value for name, value in schedule.to_document().items() if name != _TOLD_APART}
-    parts = {"schedule": fields, "topic": target.topic, "allowed": target.allowed}
+    parts = {"schedule": fields, "topic": target.topic, "allowed": target.allowed_topics}
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:_MARK_LENGTH]

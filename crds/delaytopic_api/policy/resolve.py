@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from delaytopic_api.documents.delay_class import DefaultsSpec, DelayClass, DelayClassSpec, LimitsSpec
 from delaytopic_api.documents.delay_topic import DelayTopic, DelayTopicSpec, distinct_thresholds
+from delaytopic_api.documents.dialects import SchedulerOptions, SchedulerSpec, member
 from delaytopic_api.documents.settings import (
     AutoscalingSettings,
     BackendSettings,
@@ -24,7 +25,6 @@ from delaytopic_api.relay.config import (
     RelayBackend,
     RelayConfig,
     RelayDeadLetter,
-    RelayHistory,
     RelayLimits,
     RelaySchedule,
     RelaySource,
@@ -44,6 +44,7 @@ from delaytopic_api.values.percent import Percent
 
 DEFAULT_PRECISION: Final = Duration("1s")
 DEFAULT_MAX_DELAY: Final = Duration("720h")
+DEFAULT_BACKEND: Final = BackendType.KAFKA_BUCKETS
 DEFAULT_GUARANTEE: Final = Guarantee.EXACTLY_ONCE
 DEFAULT_DRAIN_TIMEOUT: Final = Duration("15m")
 DEFAULT_TARGET_UTILIZATION: Final = Percent("60%")
@@ -52,11 +53,15 @@ RETENTION_MARGIN: Final = Duration("168h")
 LATENESS_OF_PRECISION: Final = 5
 
 
-def class_for(topic: DelayTopic, classes: Iterable[DelayClass]) -> DelayClass | None:
-    """Find the class that a DelayTopic uses: the named one, else the default class, else none; raises `Refused`."""
+def class_for(topic: DelayTopic, classes: Iterable[DelayClass], in_force: str | None = None) -> DelayClass | None:
+    """Find the class that a DelayTopic uses; None without one. Raises `Refused`.
+
+    It is the named one, else the one that its status says is `in_force`, else the default class: who marks another one
+    as the default moves no DelayTopic.
+    """
     if topic.spec.connection is not None:
         return None
-    named = topic.spec.delay_class_name
+    named = topic.spec.delay_class_name or in_force
     if named is None:
         return _default_class(topic, classes)
     known = {delay_class.metadata.name: delay_class for delay_class in classes}
@@ -64,6 +69,14 @@ def class_for(topic: DelayTopic, classes: Iterable[DelayClass]) -> DelayClass | 
         listed = ", ".join(sorted(known)) or "none"
         raise _refused(topic, Problem("spec.delayClassName", f'there is no DelayClass "{named}"; there is: {listed}'))
     return known[named]
+
+
+def class_in_force(document: Mapping[str, Any]) -> str | None:
+    """Return the class that the status of a DelayTopic says is in force, whatever else is in it; None without one."""
+    part: Any = document
+    for name in ("status", "effective", "delayClass"):
+        part = part.get(name) if isinstance(part, Mapping) else None
+    return part if isinstance(part, str) and part else None
 
 
 def resolve(
@@ -103,7 +116,6 @@ def relay_config(
         source=RelaySource(topic=settings.source.topic, accepted_topic_id=accepted_topic_id),
         target=_relay_target(settings),
         dead_letter=RelayDeadLetter(topic=settings.dead_letter.topic),
-        history=RelayHistory(topic=settings.history.topic) if settings.history is not None else None,
         schedule=_relay_schedule(settings, declared_ms),
         precision=settings.precision,
         guarantee=settings.guarantee,
@@ -123,7 +135,7 @@ def mark_of(settings: Settings) -> str:
 def _relay_target(settings: Settings) -> RelayTarget:
     return RelayTarget(
         topic=settings.target.topic,
-        allowed=settings.allowed_targets,
+        allowed_topics=settings.allowed_topics,
         partitioning=settings.partitioning,
         compression=settings.compression,
     )
@@ -131,16 +143,16 @@ def _relay_target(settings: Settings) -> RelayTarget:
 
 def _relay_schedule(settings: Settings, declared_ms: int | None = None) -> RelaySchedule:
     schedule = settings.schedule
+    dialect: dict[str, Any] = member(schedule.dialect, schedule.cesium or schedule.scheduler or schedule.redelivery)
+    if settings.history is not None:
+        dialect["scheduler"] |= {"history": {"topic": settings.history.topic}}
     return RelaySchedule(
-        dialect=schedule.dialect,
+        fixed_delay=schedule.fixed_delay,
         default_delay=schedule.default_delay,
-        delay=schedule.delay,
         max_delay=schedule.max_delay,
         ids=schedule.ids,
-        cesium=schedule.cesium,
-        scheduler=schedule.scheduler,
-        redelivery=schedule.redelivery,
         declared_ms=declared_ms,
+        **dialect,
     )
 
 
@@ -178,7 +190,7 @@ def _settings(topic: DelayTopic, delay_class: DelayClass | None) -> Settings:
         dead_letter=_topic(dead_letter, defaults),
         history=_topic(spec.history or TopicSpec(topic=history), defaults) if history is not None else None,
         topic_provisioning=of_class.topic_provisioning if of_class else TopicProvisioning.DIRECT,
-        allowed_targets=spec.target.allowed,
+        allowed_topics=spec.target.allowed_topics,
         partitioning=spec.target.partitioning,
         compression=spec.target.compression,
         schedule=schedule,
@@ -212,18 +224,25 @@ def _is_cut_off(spec: DelayTopicSpec) -> bool:
 
 def _schedule(spec: DelayTopicSpec, defaults: DefaultsSpec, limits: LimitsSpec) -> ScheduleSettings:
     schedule = spec.schedule
-    default_ids = Ids.DISABLED if schedule.delay else CAPABILITIES[schedule.dialect].ids
+    default_ids = Ids.DISABLED if schedule.fixed_delay else CAPABILITIES[schedule.dialect].ids
     by_default = _shorter(defaults.max_delay or DEFAULT_MAX_DELAY, limits.max_delay)
     return ScheduleSettings(
         dialect=schedule.dialect,
         default_delay=schedule.default_delay,
-        delay=schedule.delay,
-        max_delay=schedule.delay or schedule.max_delay or by_default,
+        fixed_delay=schedule.fixed_delay,
+        max_delay=schedule.fixed_delay or schedule.max_delay or by_default,
         ids=schedule.ids or default_ids,
         cesium=schedule.cesium,
-        scheduler=schedule.scheduler,
+        scheduler=_without_history(schedule.scheduler),
         redelivery=schedule.redelivery,
     )
+
+
+def _without_history(spec: SchedulerSpec | None) -> SchedulerOptions | None:
+    """Return the rules for late schedules alone: the history topic is one of the settings' topics."""
+    if spec is None:
+        return None
+    return SchedulerOptions(grace_interval=spec.grace_interval, since_days=spec.since_days)
 
 
 def _topic(spec: TopicSpec, defaults: DefaultsSpec, retention: Duration | None = None) -> TopicSettings:
@@ -239,7 +258,7 @@ def _topic(spec: TopicSpec, defaults: DefaultsSpec, retention: Duration | None =
 
 def _backend(spec: DelayTopicSpec, of_class: DelayClassSpec | None, backend_id: str) -> BackendSettings:
     from_class = of_class.backend if of_class else None
-    by_default = from_class.type if from_class else BackendType.REDIS_ZSET
+    by_default = from_class.type if from_class else DEFAULT_BACKEND
     type_ = spec.backend.type if spec.backend else by_default
     redis = (spec.backend.redis if spec.backend else None) or (from_class.redis if from_class else None)
     signing_key = from_class.signing_key if from_class else spec.backend.signing_key if spec.backend else None
@@ -275,7 +294,7 @@ def _contradictions(settings: Settings) -> list[Problem]:
             f"is {schedule.default_delay}, longer than maxDelay ({schedule.max_delay})",
         ),
         (
-            schedule.delay is not None or schedule.max_delay.ms >= precision.ms,
+            schedule.fixed_delay is not None or schedule.max_delay.ms >= precision.ms,
             "spec.schedule.maxDelay",
             f"is {schedule.max_delay}, shorter than precision ({precision})",
         ),

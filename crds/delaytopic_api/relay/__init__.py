@@ -10,6 +10,7 @@ from delaytopic_api.relay.config import (
     RelayHistory,
     RelayLimits,
     RelaySchedule,
+    RelayScheduler,
     RelaySource,
     RelayTarget,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "RelayHistory",
     "RelayLimits",
     "RelaySchedule",
+    "RelayScheduler",
     "RelaySource",
     "RelayState",
     "RelayStatus",

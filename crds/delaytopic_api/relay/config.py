@@ -9,7 +9,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from delaytopic_api.documents.delay_topic import CesiumSpec, Delay, FixedDelay, Precision, RedeliverySpec, SchedulerSpec
+from delaytopic_api.documents.delay_topic import FixedDelay, Precision
+from delaytopic_api.documents.dialects import Delay, DialectChoice, SchedulerOptions
 from delaytopic_api.documents.metadata import API_VERSION, ApiVersion
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.errors import InvalidText
@@ -17,7 +18,6 @@ from delaytopic_api.relay.connection import FilePath, KafkaClient, RedisClient
 from delaytopic_api.values.choices import (
     BackendType,
     Compression,
-    Dialect,
     Guarantee,
     Ids,
     Partitioning,
@@ -60,7 +60,7 @@ class RelayTarget(Model):
 
     topic: TopicName
     """The target topic."""
-    allowed: list[TopicGlob] = []
+    allowed_topics: list[TopicGlob] = []
     """Globs of further topics that deliver-to may name."""
     partitioning: Partitioning = Partitioning.BY_KEY
     """The choice of the target partition."""
@@ -82,25 +82,29 @@ class RelayHistory(Model):
     """The history topic."""
 
 
-class RelaySchedule(Model):
-    """The way records state their due time."""
+class RelayScheduler(SchedulerOptions):
+    """Options of the dialect Scheduler."""
 
-    dialect: Dialect = Dialect.NATIVE
-    """The headers that are read."""
+    history: RelayHistory | None = None
+    """The topic for copies of what was delivered. Absent: none are made."""
+
+
+class _Delays(Model):
+    fixed_delay: FixedDelay | None = None
+    """The same delay for every record; time headers are not read."""
     default_delay: Delay | None = None
     """For records without a time header."""
-    delay: FixedDelay | None = None
-    """The same delay for every record; time headers are not read."""
     max_delay: FixedDelay
     """A record that is due later goes to the dead-letter topic."""
     ids: Ids = Ids.BY_HEADER
     """Let header deliver-id name schedules."""
-    cesium: CesiumSpec | None = None
-    """Rules of the dialect Cesium; absent for the defaults."""
-    scheduler: SchedulerSpec | None = None
-    """Rules of the dialect Scheduler; absent for the defaults."""
-    redelivery: RedeliverySpec | None = None
-    """Rules of the dialect Redelivery; absent for the defaults."""
+
+
+class RelaySchedule(DialectChoice, _Delays):
+    """The way records state their due time: by one of the dialects, or by the native headers."""
+
+    scheduler: RelayScheduler | None = None
+    """Read the headers of etf1's kafka-message-scheduler; `{}` chooses it with its defaults."""
     declared_ms: Annotated[int, Field(strict=True, ge=0, le=253_402_300_799_999)] | None = None
     """The time at which these rules were declared, in epoch milliseconds: of two relays in one group, which a rollout
     has for a while, the later rules take effect. Absent: those of the relay that takes a partition over last."""
@@ -165,7 +169,7 @@ class RelayConfig(Model):
     """All that a relay needs to know."""
 
     api_version: ApiVersion = ApiVersion(API_VERSION)
-    """delaytopic.dev/v1alpha1"""
+    """delaytopic.dev/v1beta1"""
     kind: Literal["RelayConfig"] = "RelayConfig"
     """RelayConfig"""
     name: ObjectName
@@ -180,8 +184,6 @@ class RelayConfig(Model):
     """The topic that records go to."""
     dead_letter: RelayDeadLetter
     """The topic for records that cannot be delivered."""
-    history: RelayHistory | None = None
-    """The topic for copies of what was delivered; only with dialect Scheduler."""
     schedule: RelaySchedule
     """The way records state their due time."""
     precision: Precision
@@ -198,3 +200,8 @@ class RelayConfig(Model):
     """The address at which health, metrics, status and the list of what is pending are served."""
     limits: RelayLimits = RelayLimits()
     """Bounds of one relay process."""
+
+    @property
+    def history(self) -> RelayHistory | None:
+        """The history topic; None without one."""
+        return self.schedule.scheduler.history if self.schedule.scheduler is not None else None

@@ -125,11 +125,11 @@ class FormerRules(_Status):
     """The longest delay that was taken."""
     default_delay_ms: Int64 | None = None
     """The delay of records without a time header; null for at once."""
-    delay_ms: Int64 | None = None
+    fixed_delay_ms: Int64 | None = None
     """The delay of every record; null where records say it."""
     ids: Ids
     """The use of names."""
-    allowed: Annotated[list[str], FailFast()] = []
+    allowed_topics: Annotated[list[str], FailFast()] = []
     """The topics that records could name besides the target: `*` where that is asked when they are due alone."""
     declared_ms: EpochMs = 0
     """The time at which they were declared; 0 where that is not known."""

@@ -142,7 +142,7 @@ class Compression(StrEnum):
 class Management(StrEnum):
     """The party that manages a topic."""
 
-    MANAGED = "Managed"
+    CREATE = "Create"
     ADOPT = "Adopt"
     OBSERVE = "Observe"
 

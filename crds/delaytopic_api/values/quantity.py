@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from delaytopic_api.errors import InvalidText
+from delaytopic_api.values.cluster_rules import KEY, Rule
 from delaytopic_api.values.parsed_text import ParsedText
 
 _QUANTITY = re.compile(
@@ -17,7 +18,11 @@ _BINARY = {unit + "i": Fraction(1024**power) for power, unit in enumerate("KMGTP
 _DECIMAL = {unit: Fraction(1000) ** power for power, unit in enumerate(["n", "u", "m", "", "k", *"MGTPE"], -3)}
 _SCALES = _BINARY | _DECIMAL
 _LARGEST = 2**63 - 1
-_GRAMMAR = r"^\+?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?$"
+_GRAMMAR = r"^\+?(([0-9]{1,40}(\.[0-9]{0,40})?)|(\.[0-9]{1,40}))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?$"
+_IN_RANGE = Rule(
+    "quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('8Ei')) < 0",
+    "must not be negative, and less than 8Ei",
+)
 
 
 class Quantity(ParsedText):
@@ -26,7 +31,9 @@ class Quantity(ParsedText):
     schema: ClassVar[dict[str, Any]] = {
         "anyOf": [{"type": "integer"}, {"type": "string"}],
         "pattern": _GRAMMAR,
+        "maxLength": 100,
         "x-kubernetes-int-or-string": True,
+        KEY: [_IN_RANGE.document()],
     }
     example: ClassVar[str] = "256Mi, 1.5Gi or 500M"
     value: int

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,17 +23,16 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from delaytopic_gateway.client.dead_letters import (
     Choice,
+    Outcome,
     Place,
     Progress,
     SecondSending,
     StoredRecord,
-    dead_letters_text,
     missing_part,
     second_sending,
 )
 from delaytopic_gateway.client.kafka_clients import (
     FENCED,
-    FIRST_OFFSET,
     FRUGAL,
     Refused,
     Settings,
@@ -113,7 +112,7 @@ def committed_progress(consumer: Consumer, topic: str, ends: Mapping[int, int]) 
     found = _committed(consumer, topic, ends)
     if all(each.offset < 0 for each in found):
         return {}
-    progress = {each.partition: Progress.parse(max(0, each.offset), each.metadata) for each in found}
+    progress = {each.partition: Progress.parse(each.metadata) for each in found}
     for partition, each in progress.items():
         if each.end > ends[partition]:
             raise TopicError(
@@ -167,43 +166,12 @@ def read_records(
                 pending.discard(partition)
 
 
-def read_all(settings: Settings, topic: str) -> Iterator[StoredRecord]:
-    """Yield all committed records that a topic has now."""
-    ends = committed_ends(settings, topic)
-    with closing(committed_reader(settings, at_end_events=True)) as consumer:
-        yield from read_records(consumer, topic, dict.fromkeys(ends, FIRST_OFFSET), ends)
-
-
 def _stored(message: Message, place: Place) -> StoredRecord:
     try:
         headers = headers_of(message)
     except (SystemError, UnicodeDecodeError):
         headers = None
     return StoredRecord(place, message.timestamp()[1], message.key(), message.value(), headers)
-
-
-@dataclass(slots=True)
-class Outcome:
-    """The dead letters whose transaction is committed, by topic, and those that lack a part.
-
-    `in_doubt` is the number of those in a transaction of which it is not known whether it is committed.
-    """
-
-    sent: Counter[str] = field(default_factory=Counter)
-    incomplete: dict[Place, str] = field(default_factory=dict)
-    in_doubt: int = 0
-    from_first: bool = False
-    """True where no earlier sending is remembered."""
-    sent_before: list[Place] = field(default_factory=list)
-    """The places that were named, and sent by an earlier call."""
-    complete: bool = True
-    """False where it ended before the end, as it was told to: the same call goes on."""
-
-    @property
-    def certain(self) -> str:
-        """Tell what was sent, when an error has ended it."""
-        perhaps = f" and perhaps {self.in_doubt:,} more" if self.in_doubt else ""
-        return f"sent again for certain: {dead_letters_text(self.sent.total())}{perhaps}"
 
 
 @dataclass(slots=True)
@@ -237,21 +205,20 @@ class Resending:
         choice: Choice,
         *,
         dry_run: bool = False,
-        show: Callable[[StoredRecord, SecondSending], None] = lambda record, sending: None,
         most: int | None = None,
         seconds: float | None = None,
     ) -> None:
-        """`show` gets each record that is chosen. A dry run counts what would be sent, and writes nothing.
+        """A dry run counts what would be sent, and writes nothing.
 
         All end with `most` records, or after so many seconds of reading.
         """
         self.outcome = Outcome()
         self.group = group_of(topic)
-        self._settings, self._topic, self._choice, self._show = settings, topic, choice, show
+        self._settings, self._topic, self._choice = settings, topic, choice
         self._dry_run = dry_run
         self._most, self._seconds = most, seconds
         self._producer: Producer | None = None
-        self._partitions: dict[str, int] = {}
+        self._partitions = 0
         self._progress: dict[int, Progress] = {}
         self._membership: Any = None
 
@@ -269,30 +236,25 @@ class Resending:
             starts = {partition: each.start(self._choice) for partition, each in self._progress.items()}
             give_up_s = time.monotonic() + self._seconds if self._seconds is not None else math.inf
             batch = _Batch()
-            try:
-                for record in read_records(consumer, self._topic, starts, ends):
-                    partition, offset = record.place
-                    if not self._progress[partition].covers(offset, record.letter):
-                        self._add(batch, record)
-                    batch.positions[partition] = offset + 1
-                    if self._choice.takes(record.letter):
-                        batch.chosen[partition].add(offset)
-                    if self._is_enough(batch) or time.monotonic() > give_up_s:
-                        self.outcome.complete = False
-                        break
-                    if batch.is_full:
-                        full, batch = batch, _Batch()
-                        self._commit(full)
-            except InputError:
-                # A record that cannot be sent: those in front of it can.
-                self._commit(batch)
-                raise
+            for record in read_records(consumer, self._topic, starts, ends):
+                partition, offset = record.place
+                if not self._progress[partition].covers(offset, record.letter):
+                    self._add(batch, record)
+                batch.positions[partition] = offset + 1
+                if self._choice.takes(record.letter):
+                    batch.chosen[partition].add(offset)
+                if self._is_enough(batch) or time.monotonic() > give_up_s:
+                    self.outcome.complete = False
+                    break
+                if batch.is_full:
+                    full, batch = batch, _Batch()
+                    self._commit(full)
             self._commit(batch)
 
-    def send_places(self, places: Sequence[Place], *, once: bool = False) -> None:
-        """Send the records of these places in one transaction; raises InputError where one of them has none.
+    def send_places(self, places: Sequence[Place]) -> None:
+        """Send the records of these places in one transaction, but for those that were sent before.
 
-        `once` leaves out what was sent before.
+        Raises InputError where one of them has none.
         """
         ends = committed_ends(self._settings, self._topic)
         beyond = [place for place in places if place.offset >= ends.get(place.partition, 0)]
@@ -310,11 +272,10 @@ class Resending:
                 raise InputError("\n".join(told))
         self._start_producer()
         self._learn_progress(ends)
-        if once:
-            self.outcome.sent_before = [
-                place for place in found if self._progress[place.partition].covers(place.offset, found[place].letter)
-            ]
-            batch.records = [each for each in batch.records if each[0] not in self.outcome.sent_before]
+        self.outcome.sent_before = [
+            place for place in found if self._progress[place.partition].covers(place.offset, found[place].letter)
+        ]
+        batch.records = [each for each in batch.records if each[0] not in self.outcome.sent_before]
         self._commit(batch)
 
     def _records_at(self, consumer: Consumer, places: Set[Place]) -> dict[Place, StoredRecord]:
@@ -357,25 +318,18 @@ class Resending:
         self._progress = known or dict.fromkeys(ends, Progress())
 
     def _is_enough(self, batch: _Batch) -> bool:
-        return self._most is not None and self.outcome.sent.total() + len(batch.records) >= self._most
+        return self._most is not None and len(self.outcome.sent) + len(batch.records) >= self._most
 
     def _add(self, batch: _Batch, record: StoredRecord) -> None:
-        """Put a record into the batch if it is chosen and complete; raises InputError if nobody can take it."""
+        """Put a record into the batch if it is chosen and complete."""
         if not self._choice.takes(record.letter):
             return
         missing = missing_part(record)
         if missing is not None:
             self.outcome.incomplete[record.place] = missing
             return
-        sending = second_sending(record, self._choice, self._topic)
-        if sending.topic not in self._partitions:
-            try:
-                self._partitions[sending.topic] = partitions_of(self._settings, sending.topic)
-            except TopicError as error:
-                raise InputError(f"{record.place} cannot be sent: {error}; name another with --to") from error
-        if sending.partition is not None and sending.partition >= self._partitions[sending.topic]:
-            sending = sending._replace(partition=None)
-        self._show(record, sending)
+        self._partitions = self._partitions or partitions_of(self._settings, self._choice.source)
+        sending = second_sending(record, self._choice, self._partitions)
         batch.records.append((record.place, sending))
         batch.size += len(sending.value or b"")
 
@@ -388,11 +342,11 @@ class Resending:
                 self._produce(producer, batch)
                 if behind:
                     offsets = [
-                        TopicPartition(self._topic, partition, each.offset, each.metadata)
+                        TopicPartition(self._topic, partition, each.end, each.metadata)
                         for partition, each in behind.items()
                     ]
                     producer.send_offsets_to_transaction(offsets, self._membership, TIMEOUT_SECONDS)
-        self.outcome.sent.update(sending.topic for _, sending in batch.records)
+        self.outcome.sent += [place for place, _ in batch.records]
         self.outcome.in_doubt = 0
         self._progress.update(behind)
 
@@ -427,7 +381,8 @@ class Resending:
 
     def _produce(self, producer: Producer, batch: _Batch) -> None:
         refused: Refused[Place] = []
-        for place, (topic, partition, key, value, headers) in batch.records:
+        topic = self._choice.source
+        for place, (partition, key, value, headers) in batch.records:
             number = -1 if partition is None else partition
             try:
                 producer.produce(topic, value, key, number, on_delivery=noting(refused, place), headers=[*headers])

@@ -8,7 +8,7 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from delaytopic_api import ApiError, DelayClass, DelayTopic, Settings, class_for, load_document, resolve
+from delaytopic_api import ApiError, DelayClass, DelayTopic, Settings, class_for, class_in_force, load_document, resolve
 from delaytopic_api.documents import API_VERSION, GROUP, ConditionStatus, ConditionType
 from delaytopic_gateway.cluster.api_server import ApiServer, Document
 from delaytopic_gateway.service.served_topics import ServedTopic
@@ -89,7 +89,7 @@ def _settings(document: Document, classes: Sequence[DelayClass]) -> tuple[Settin
     if not isinstance(topic, DelayTopic):
         return None, None
     try:
-        of_class = class_for(topic, classes)
+        of_class = class_for(topic, classes, class_in_force(document))
         return resolve(topic, of_class), of_class
     except ApiError:
         return None, None

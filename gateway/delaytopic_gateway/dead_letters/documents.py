@@ -10,9 +10,8 @@ from pydantic import Field
 
 from delaytopic_api.documents.model import Model
 from delaytopic_api.relay import PendingContent, text_or_base64
-from delaytopic_gateway.client.dead_letters import Place, StoredRecord, own_headers
-from delaytopic_gateway.client.resending import Outcome
-from delaytopic_gateway.client.sending import Timing
+from delaytopic_gateway.client.dead_letters import Outcome, Place, StoredRecord, own_headers
+from delaytopic_gateway.client.new_records import Timing
 from delaytopic_gateway.client.time_text import duration
 from delaytopic_gateway.documents import Span, Time, time_ms
 from delaytopic_gateway.kafka.window import LONGEST_CURSOR, Letter, LetterPage, cursor_text
@@ -23,7 +22,7 @@ MOST_LETTERS: Final = 1_000
 MOST_PLACES: Final = 100
 """The number that one request names at most."""
 MOST_TOLD: Final = 100
-"""Dead letters that are told one by one as incomplete."""
+"""Dead letters that are told one by one, as sent or as incomplete."""
 MOST_REASONS: Final = 20
 _TOKEN: Final = "^[a-z][a-z-]{0,63}$"
 Reason = Annotated[str, Field(pattern=_TOKEN, examples=["malformed-header"])]
@@ -138,10 +137,12 @@ class NotSent(Model):
 class ResendResult(Model):
     """The outcome of sending again. Kafka has the records."""
 
+    source: str
+    """The topic that they were sent to: the one that they came from."""
     sent: int
-    """So many dead letters were sent."""
-    to: dict[str, int]
-    """The number of them for each topic."""
+    """So many dead letters were sent, or would be with a dry run."""
+    places: list[str]
+    """The first of them, by partition and offset in the dead-letter topic."""
     sent_before: list[str]
     """Places that were named, and left out, as they were sent before."""
     incomplete: list[NotSent]
@@ -206,12 +207,13 @@ def content_document(record: StoredRecord) -> PendingContent:
     return PendingContent.of(record.key, record.value, headers, record.timestamp_ms)
 
 
-def resend_result(outcome: Outcome, *, dry_run: bool) -> ResendResult:
+def resend_result(source: str, outcome: Outcome, *, dry_run: bool) -> ResendResult:
     """Return what was sent."""
     told = [NotSent(place=str(place), reason=why) for place, why in [*outcome.incomplete.items()][:MOST_TOLD]]
     return ResendResult(
-        sent=outcome.sent.total(),
-        to=dict(outcome.sent),
+        source=source,
+        sent=len(outcome.sent),
+        places=[*map(str, outcome.sent[:MOST_TOLD])],
         sent_before=[str(place) for place in sorted(outcome.sent_before)],
         incomplete=told,
         incomplete_count=len(outcome.incomplete),

@@ -44,9 +44,12 @@ class Letters:
 
         Who may not write gets them without what they hold, and a note. Details count as that: they quote headers.
         """
+        strangers = set[Place]()
 
         def keep(record: StoredRecord, progress: Progress | None) -> Letter | None:
             letter = Letter.of(record, progress)
+            if letter is None:
+                strangers.add(record.place)
             return letter if letter is not None and letter.said.topic == served.source else None
 
         window = self.gateway.cluster.letters.window(served.dead_letter, before, keep)
@@ -55,6 +58,8 @@ class Letters:
             notes.append(
                 f"{window.looked_at:,} offsets of {served.dead_letter} were looked at; older ones are not counted"
             )
+        if strangers:
+            notes.append(f"records of {served.dead_letter} that no relay wrote are left out: {len(strangers):,}")
         if any(letter.sent_again is None for letter in window.letters):
             notes.append(NOT_KNOWN.format(served.dead_letter))
         return letter_page(page_of(window, reasons, limit), notes, with_contents=served.writable)
@@ -78,7 +83,7 @@ class Letters:
         places, timing = resend.chosen_places(), resend.timing()
         if timing is not None and (served.dialect is not Dialect.NATIVE or served.fixed_delay):
             raise ConflictError(f"records of {served.full_name} take no other time: their own dialect or delay has it")
-        choice = Choice(frozenset(resend.reasons), timing=timing, source=served.source)
+        choice = Choice(served.source, frozenset(resend.reasons), timing)
         topics = self.gateway.cluster.letters
-        outcome = topics.send(served.dead_letter, served.source, choice, places, dry_run=resend.dry_run)
-        return resend_result(outcome, dry_run=resend.dry_run)
+        outcome = topics.send(served.dead_letter, choice, places, dry_run=resend.dry_run)
+        return resend_result(served.source, outcome, dry_run=resend.dry_run)

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 
 from delaytopic_api.documents.model import Model
 from delaytopic_api.relay import PendingRecord
-from delaytopic_gateway.client.sending import OutgoingRecord
+from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.service.control_records import cancelling, demand_cancels, demand_moves, id_of, moving
 from delaytopic_gateway.service.served_topics import ServedTopic
 

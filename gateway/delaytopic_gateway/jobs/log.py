@@ -30,7 +30,7 @@ from delaytopic_gateway.client.kafka_clients import (
     raised_by_the_client,
     transactional,
 )
-from delaytopic_gateway.client.sending import OutgoingRecord
+from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.client.topics import QUIET, TopicPlan
 from delaytopic_gateway.errors import KafkaUnreachableError, TopicError
 from delaytopic_gateway.jobs.job import Job, forgotten

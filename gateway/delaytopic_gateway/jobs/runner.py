@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
-from delaytopic_gateway.client.sending import OutgoingRecord
+from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.errors import (
     ApiServerUnreachableError,
     ConflictError,

@@ -8,8 +8,8 @@ from threading import Event
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from delaytopic_gateway.client.kafka_clients import FRUGAL, producer
+from delaytopic_gateway.client.new_records import OutgoingRecord, Written
 from delaytopic_gateway.client.raw_records import RawRecord
-from delaytopic_gateway.client.sending import OutgoingRecord, Written
 from delaytopic_gateway.client.topic_reader import records_of
 from delaytopic_gateway.errors import TopicError
 from delaytopic_gateway.kafka.dead_letters import KafkaDeadLetterTopics

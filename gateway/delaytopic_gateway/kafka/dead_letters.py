@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from threading import Condition, Lock
-from typing import Final, Protocol
+from typing import Final
 
 from confluent_kafka import Consumer
 
 from delaytopic_gateway.access.bounds.shares import Shares, team_of
 from delaytopic_gateway.access.rights import ANYBODY, CALLER
-from delaytopic_gateway.client.dead_letters import Choice, Place, Progress, StoredRecord
+from delaytopic_gateway.client.dead_letters import Choice, Outcome, Place, Progress, StoredRecord
 from delaytopic_gateway.client.kafka_clients import FRUGAL, Settings, committed_reader, partitions_of
 from delaytopic_gateway.client.resending import (
-    Outcome,
     Resending,
     beginnings,
     committed_ends,
@@ -23,8 +22,8 @@ from delaytopic_gateway.client.resending import (
     group_of,
     read_records,
 )
-from delaytopic_gateway.errors import BusyError, ConflictError, RightMissingError, TopicError
-from delaytopic_gateway.kafka.window import Before, Letter, Window
+from delaytopic_gateway.errors import BusyError, ConflictError, RightMissingError, TopicError, TopicMissingError
+from delaytopic_gateway.kafka.window import Before, Keep, Letter, Window
 from delaytopic_process.errors import ProgramError
 
 ROUNDS: Final = (250, 2_000, 7_750)
@@ -39,27 +38,6 @@ MOST_KEPT_BYTES: Final = 8 << 20
 AT_ONCE: Final = 2
 """Lists that are read, and letters that are sent; each of another team. Each takes some ten MiB."""
 _WAIT_SECONDS: Final = 10.0
-
-Keep = Callable[[StoredRecord, Progress | None], Letter | None]
-"""Takes what is needed of a record; None leaves it out."""
-
-
-class DeadLetterTopics(Protocol):
-    """The dead-letter topics of a Kafka."""
-
-    def window(self, topic: str, before: Before | None, keep: Keep) -> Window:
-        """Return the newest records, or those below `before`, as far as it is worth to look. Raises `ProgramError`s."""
-        ...
-
-    def at(self, topic: str, place: Place) -> tuple[StoredRecord, Progress | None] | None:
-        """Return a committed record, and what was sent again of its partition. Raises `ProgramError`s."""
-        ...
-
-    def send(
-        self, topic: str, source: str, choice: Choice, places: Sequence[Place] | None, *, dry_run: bool
-    ) -> Outcome:
-        """Send again what is chosen, or at these places, to `source`; nothing twice. Raises `ProgramError`s."""
-        ...
 
 
 class KafkaDeadLetterTopics:
@@ -114,11 +92,9 @@ class KafkaDeadLetterTopics:
                     return record, progress
         return None
 
-    def send(
-        self, topic: str, source: str, choice: Choice, places: Sequence[Place] | None, *, dry_run: bool
-    ) -> Outcome:
+    def send(self, topic: str, choice: Choice, places: Sequence[Place] | None, *, dry_run: bool) -> Outcome:
         """See `DeadLetterTopics.send`."""
-        for each in (topic, source):
+        for each in (topic, choice.source):
             self._partitions(each)
         resending = Resending(self._settings, topic, choice, dry_run=dry_run, most=MOST_SENT, seconds=SEND_SECONDS)
         try:
@@ -126,7 +102,7 @@ class KafkaDeadLetterTopics:
                 if places is None:
                     resending.send_all()
                 else:
-                    resending.send_places(places, once=True)
+                    resending.send_places(places)
         except ProgramError as error:
             if not resending.has_begun:
                 raise
@@ -139,8 +115,8 @@ class KafkaDeadLetterTopics:
         try:
             return partitions_of(self._settings, topic)
         except TopicError as error:
-            raise TopicError(
-                f"there is no topic {topic} in Kafka, or the gateway's login may not see it: it needs READ on "
+            raise TopicMissingError(
+                f"there is no topic {topic} in Kafka, or the login to it may not see it: it needs READ on "
                 "dead-letter topics and WRITE on source topics"
             ) from error
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from heapq import merge
 from itertools import accumulate, groupby
 from sys import getsizeof
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from delaytopic_api.records import DeadLetter
 from delaytopic_api.relay import LONGEST_SHOWN_BYTES
 from delaytopic_gateway.access.bounds.pages import PAGE_BYTES
-from delaytopic_gateway.client.dead_letters import Place, Progress, StoredRecord
+from delaytopic_gateway.client.dead_letters import Choice, Outcome, Place, Progress, StoredRecord
 from delaytopic_process.errors import InputError
 
 Before = Mapping[int, int]
@@ -80,6 +80,26 @@ class Window:
     def is_whole(self) -> bool:
         """Tell whether nothing older is left."""
         return all(self.reached[partition] <= begin for partition, begin in self.begins.items())
+
+
+Keep = Callable[[StoredRecord, Progress | None], Letter | None]
+"""Takes what is needed of a record; None leaves it out."""
+
+
+class DeadLetterTopics(Protocol):
+    """The dead-letter topics of a Kafka."""
+
+    def window(self, topic: str, before: Before | None, keep: Keep) -> Window:
+        """Return the newest records, or those below `before`, as far as it is worth to look. Raises `ProgramError`s."""
+        ...
+
+    def at(self, topic: str, place: Place) -> tuple[StoredRecord, Progress | None] | None:
+        """Return a committed record, and what was sent again of its partition. Raises `ProgramError`s."""
+        ...
+
+    def send(self, topic: str, choice: Choice, places: Sequence[Place] | None, *, dry_run: bool) -> Outcome:
+        """Send again what is chosen, or at these places, to its source; nothing twice. Raises `ProgramError`s."""
+        ...
 
 
 class LetterPage(NamedTuple):

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Response
 from delaytopic_api.records import DELIVER_AFTER, DELIVER_AT
 from delaytopic_api.relay import PendingRecord
 from delaytopic_gateway.access.rights import Right
-from delaytopic_gateway.client.sending import due_ms
+from delaytopic_gateway.client.new_records import due_ms
 from delaytopic_gateway.documents import (
     Accepted,
     DelayTopicDocument,

@@ -7,7 +7,7 @@ from base64 import b64decode
 from delaytopic_api.records import ACTION_CANCEL, DELIVER_ACTION, DELIVER_AFTER, DELIVER_AT, DELIVER_ID, Headers
 from delaytopic_api.relay import LONGEST_SHOWN_BYTES, PendingContent, PendingRecord
 from delaytopic_api.values import Dialect
-from delaytopic_gateway.client.sending import OutgoingRecord
+from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.errors import ConflictError
 from delaytopic_gateway.service.served_topics import ServedTopic
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from delaytopic_api.relay import PendingRecord
 from delaytopic_gateway.access.bounds.pages import share_of_each
 from delaytopic_gateway.access.rights import LoopbackAccess, Right, Rights, demand
+from delaytopic_gateway.client.new_records import OutgoingRecord, Written
 from delaytopic_gateway.client.pending import PendingReport, place_of, report
 from delaytopic_gateway.client.raw_records import RawRecord
-from delaytopic_gateway.client.sending import OutgoingRecord, Written
 from delaytopic_gateway.errors import ConflictError, ForbiddenError, RecordMissingError, RelayUnreachableError
 from delaytopic_gateway.service.control_records import cancelling, moving
 from delaytopic_gateway.service.served_topics import Ask, Cluster, ServedTopic, ServedTopics

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from delaytopic_api import Settings
 from delaytopic_api.values import Dialect, Ids
+from delaytopic_gateway.client.new_records import OutgoingRecord, Written
 from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.relay_listing import RelayAnswer
-from delaytopic_gateway.client.sending import OutgoingRecord, Written
-from delaytopic_gateway.kafka.dead_letters import DeadLetterTopics
+from delaytopic_gateway.kafka.window import DeadLetterTopics
 from delaytopic_gateway.service.state import State
 
 
@@ -45,14 +45,14 @@ class ServedTopic:
             settings.history.topic if settings.history is not None else None,
             schedule.dialect,
             schedule.ids,
-            schedule.delay is not None,
+            schedule.fixed_delay is not None,
             schedule.max_delay.ms,
         )
 
     @property
     def full_name(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
+        """`namespace/name`; the name alone where that is all that is known."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
     def may_cancel(self) -> bool:

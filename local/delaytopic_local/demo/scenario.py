@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delaytopic_api.records import ACTION_CANCEL, DELIVER_ACTION, DELIVER_AFTER, DELIVER_AT, DELIVER_ID, Headers
-from delaytopic_gateway.client.sending import OutgoingRecord, cancel_record
+from delaytopic_gateway.client.new_records import OutgoingRecord, cancel_record
 
 MALFORMED: tuple[Headers, ...] = (
     [(DELIVER_AT, b"tomorrow")],

@@ -143,10 +143,10 @@ def known_topic(settings: Settings) -> KnownTopic:
         source=settings.source.topic,
         target=settings.target.topic,
         dead_letter=settings.dead_letter.topic,
-        allowed=tuple(settings.allowed_targets),
-        fixed_delay_ms=schedule.delay.ms if schedule.delay is not None else None,
+        allowed=tuple(settings.allowed_topics),
+        fixed_delay_ms=schedule.fixed_delay.ms if schedule.fixed_delay is not None else None,
         max_delay_ms=schedule.max_delay.ms,
-        takes_ids=schedule.delay is None and schedule.ids is not Ids.DISABLED,
+        takes_ids=schedule.fixed_delay is None and schedule.ids is not Ids.DISABLED,
         dialect=str(schedule.dialect),
     )
 
@@ -161,7 +161,7 @@ def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> li
         partitions = source.partitions or DEFAULT_PARTITIONS
         # As the operator makes them, so that the audit can judge; what exists on the user's own Kafka keeps its clock.
         of_target = BROKERS_CLOCK if not on_own_cluster else {}
-        of_source = BROKERS_CLOCK if not on_own_cluster or settings.schedule.delay else {}
+        of_source = BROKERS_CLOCK if not on_own_cluster or settings.schedule.fixed_delay else {}
         of_source |= {"cleanup.policy": "compact"} if settings.schedule.capabilities.tombstones else {}
         room = min(MOST_MESSAGE_BYTES, _largest_record(source) + DEAD_LETTER_HEADROOM_BYTES)
         wanted = [

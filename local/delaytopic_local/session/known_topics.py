@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from delaytopic_api.records import resembled_header
 from delaytopic_api.values import Duration, covers
-from delaytopic_gateway.client.sending import Addressing, Timing
+from delaytopic_gateway.client.new_records import Addressing, Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ def _objections(known: KnownTopic, timing: Timing, addressing: Addressing, now_m
         )
     if known.fixed_delay_ms is not None and timed:
         delay = Duration.of_ms(known.fixed_delay_ms)
-        yield f"{known.name} delays every record by {delay} (spec.schedule.delay): leave --after and --at out"
+        yield f"{known.name} delays every record by {delay} (spec.schedule.fixedDelay): leave --after and --at out"
     if addressing.schedule_id is not None and not known.takes_ids:
         yield f"{known.name} takes no ids: leave --id out"
     if addressing.to not in (None, known.target) and not covers(known.allowed, addressing.to or ""):
         listed = ", ".join(known.allowed) or "nothing"
-        yield f"--to: {known.name} does not deliver to {addressing.to}; spec.target.allowed has {listed}"
+        yield f"--to: {known.name} does not deliver to {addressing.to}; spec.target.allowedTopics has {listed}"
     delay_ms = _longest_delay_ms(timing, now_ms)
     if known.max_delay_ms is not None and delay_ms > known.max_delay_ms:
         longest = Duration.of_ms(known.max_delay_ms)

@@ -305,7 +305,7 @@ def _how_to_reach(servers: Servers, all_settings: Sequence[Settings]) -> Iterato
     for settings in all_settings:
         source, target, dead_letter = settings.source.topic, settings.target.topic, settings.dead_letter.topic
         yield f"{settings.namespace}/{settings.name}: {source} -> {target}, dead letters to {dead_letter}"
-        how = "" if settings.schedule.delay else " --after 5s"
+        how = "" if settings.schedule.fixed_delay else " --after 5s"
         yield f"  send:  echo 'hello, later' | delaytopic send {source}{how}"
         yield f"  watch: delaytopic watch {target}"
         yield f"  list:  delaytopic pending {source}"

@@ -27,7 +27,7 @@ _UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The DelayTopic's rules for its records. `fixed_delay_ms` is `schedule.delay`, for every record."""
+    """The DelayTopic's rules for its records. `fixed_delay_ms` is `schedule.fixedDelay`, for every record."""
 
     target: str
     max_delay_ms: int
@@ -196,8 +196,8 @@ def rules_of(settings: Settings) -> Rules:
     return Rules(
         target=settings.target.topic,
         max_delay_ms=schedule.max_delay.ms,
-        allowed_targets=tuple(settings.allowed_targets),
+        allowed_targets=tuple(settings.allowed_topics),
         default_delay_ms=schedule.default_delay.ms if schedule.default_delay is not None else None,
-        fixed_delay_ms=schedule.delay.ms if schedule.delay is not None else None,
+        fixed_delay_ms=schedule.fixed_delay.ms if schedule.fixed_delay is not None else None,
         uses_ids=schedule.ids is Ids.BY_HEADER,
     )

@@ -47,7 +47,7 @@ def draining(seen: Observation, accepted: Accepted) -> list[Action]:
     With a fixed delay everything pending waits in the source: what is not taken in would never be delivered.
     """
     settings = accepted.settings
-    if settings.schedule.delay is None:
+    if settings.schedule.fixed_delay is None:
         holds = settings.suspend in (Suspend.DELIVERY, Suspend.ALL)
         settings = replace(settings, suspend=Suspend.ALL if holds else Suspend.INGEST)
     wanted = desired_children(seen, accepted, settings, max(1, seen.fleet.desired), audited=False)

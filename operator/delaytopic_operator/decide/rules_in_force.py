@@ -17,7 +17,7 @@ from delaytopic_operator.rules.validate import Accepted
 
 _TYPE: Final = str(ConditionType.RULES_IN_FORCE)
 _ROLLING: Final = "what is produced before all relays have started anew is read by the rules of before"
-_TOLD: Final = ("dialect", "maxDelay", "defaultDelay", "delay", "ids", "target.allowed")
+_TOLD: Final = ("dialect", "maxDelay", "defaultDelay", "fixedDelay", "ids", "target.allowedTopics")
 """The rules that relays tell of."""
 _ALL: Final = (*_TOLD, "options")
 
@@ -73,7 +73,9 @@ def _found(seen: Observation, rules: DeclaredRules) -> tuple[ConditionStatus, st
             return UNKNOWN, "NoRelays", "there are no relays: the next ones read by the rules of now"
         if not rules.superseded:
             return UNKNOWN, "RollingOut", "no relays have read all partitions by these rules yet"
-        pending = (seen.status.get("backlog") or {}).get("pending")
+        # The status may be minutes old; it is what is left to go by while not all relays answer.
+        counted = seen.fleet.pending
+        pending = counted if counted is not None else (seen.status.get("backlog") or {}).get("pending")
         said = edit_sentence(rules.superseded, rules.fields, pending, rules.declared_ms)
         return FALSE, "RollingOut", f"{_ROLLING}: {said}" if said is not None else _ROLLING
     former = former_rules(seen.fleet)
@@ -131,9 +133,9 @@ def _words(former: Sequence[FormerRulesStatus]) -> list[dict[str, str]]:
             "dialect": each.dialect,
             "maxDelay": each.max_delay,
             "defaultDelay": each.default_delay,
-            "delay": each.delay,
+            "fixedDelay": each.fixed_delay,
             "ids": each.ids,
-            "target.allowed": ", ".join(each.allowed)[:LONGEST_FIELD],
+            "target.allowedTopics": ", ".join(each.allowed_topics)[:LONGEST_FIELD],
         }
         found.append({name: value for name, value in words.items() if value})
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from delaytopic_api.documents import BackendStatus, EffectiveStatus, RelayFleetStatus
+from delaytopic_api.documents import BackendStatus, EffectiveStatus, RelayFleetStatus, ScalingStatus
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.observe.fleet import Fleet, backlog
 from delaytopic_operator.observe.former_rules import former_rules
@@ -59,7 +59,7 @@ def _settings(seen: Observation) -> dict[str, Any]:
         dialect=str(schedule.dialect),
         max_delay=str(schedule.max_delay),
         default_delay=str(schedule.default_delay) if schedule.default_delay is not None else None,
-        delay=str(schedule.delay) if schedule.delay is not None else None,
+        fixed_delay=str(schedule.fixed_delay) if schedule.fixed_delay is not None else None,
         ids=str(schedule.ids),
         delay_class=of_class.metadata.name if of_class else None,
         delay_class_generation=_applied_generation(seen),
@@ -117,7 +117,7 @@ def _last_scale(decision: Decision | None) -> dict[str, Any]:
 def _scaling(seen: Observation, decision: Decision | None) -> dict[str, Any]:
     if decision is None or seen.signals is None:
         return {}
-    return {"scaling": explain(decision, seen.signals)}
+    return {"scaling": ScalingStatus.model_validate(explain(decision, seen.signals)).to_document()}
 
 
 def _slo(seen: Observation) -> dict[str, Any]:

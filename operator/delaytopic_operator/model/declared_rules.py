@@ -119,9 +119,9 @@ def fields_of(settings: Settings) -> dict[str, str]:
         "dialect": schedule.dialect,
         "maxDelay": schedule.max_delay,
         "defaultDelay": schedule.default_delay,
-        "delay": schedule.delay,
+        "fixedDelay": schedule.fixed_delay,
         "ids": schedule.ids,
-        "target.allowed": ", ".join(settings.allowed_targets),
+        "target.allowedTopics": ", ".join(settings.allowed_topics),
         "options": ", ".join(
             f"{name} {value}" for each in options if each is not None for name, value in each.to_document().items()
         ),

@@ -23,9 +23,9 @@ class _Rules(NamedTuple):
     dialect: Dialect
     max_delay_ms: int
     default_delay_ms: int | None
-    delay_ms: int | None
+    fixed_delay_ms: int | None
     ids: Ids
-    allowed: tuple[str, ...]
+    allowed_topics: tuple[str, ...]
 
 
 def former_rules(fleet: Fleet) -> list[FormerRulesStatus]:
@@ -44,9 +44,9 @@ def _key(rules: FormerRules) -> _Rules:
         rules.dialect,
         rules.max_delay_ms,
         rules.default_delay_ms,
-        rules.delay_ms,
+        rules.fixed_delay_ms,
         rules.ids,
-        tuple(glob[:_LONGEST_GLOB] for glob in rules.allowed[:_MOST_ALLOWED]),
+        tuple(glob[:_LONGEST_GLOB] for glob in rules.allowed_topics[:_MOST_ALLOWED]),
     )
 
 
@@ -56,9 +56,9 @@ def _status(rules: _Rules, waiting: Sequence[FormerRules]) -> FormerRulesStatus:
             "dialect": str(rules.dialect),
             "maxDelay": _duration(rules.max_delay_ms),
             "defaultDelay": _duration(rules.default_delay_ms) if rules.default_delay_ms is not None else None,
-            "delay": _duration(rules.delay_ms) if rules.delay_ms is not None else None,
+            "fixedDelay": _duration(rules.fixed_delay_ms) if rules.fixed_delay_ms is not None else None,
             "ids": str(rules.ids),
-            "allowed": list(rules.allowed),
+            "allowedTopics": list(rules.allowed_topics),
             "declaredAt": instant(rules.declared_ms) if rules.declared_ms else None,
             "records": min(_MOST_RECORDS, sum(max(0, each.records) for each in waiting)),
             "partitions": len(waiting),

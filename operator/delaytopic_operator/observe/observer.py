@@ -174,7 +174,7 @@ class Observer:
 def _signals(seen: Observation, fleet: Fleet, topics: TopicsSeen) -> FleetSignals | None:
     if seen.accepted is None or fleet.deployment is None:
         return None
-    delay = seen.accepted.settings.schedule.delay
+    delay = seen.accepted.settings.schedule.fixed_delay
     statuses = [page.status for page in fleet.pages if page.status is not None]
     created = {pod["metadata"]["name"]: instant_ms(pod["metadata"]["creationTimestamp"]) for pod in fleet.pods}
     delay_ms = delay.ms if delay is not None else None

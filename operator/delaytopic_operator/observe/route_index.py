@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
-from delaytopic_api import DelayClass, Settings, load_document
+from delaytopic_api import DelayClass, Settings, class_in_force, load_document
 from delaytopic_api.documents import Ownership
 from delaytopic_api.errors import ApiError
 from delaytopic_api.values import Management, TopicProvisioning
@@ -212,7 +212,8 @@ class RouteIndex:
         if before is not None and before.content == content:
             return before._replace(version=version)
         key = Key(metadata["namespace"], metadata["name"])
-        class_name = None if spec.get("connection") else spec.get("delayClassName") or _default(self._classes.values())
+        named = spec.get("delayClassName") or class_in_force(document) or _default(self._classes.values())
+        class_name = None if spec.get("connection") else named
         entry = _Entry(version, content, key, instant_ms(metadata["creationTimestamp"]), class_name)
         classes = list(self._classes.values())
         subject = Subject(key, document, classes, self._labels_of(document), Elders(0, 0), None, self._config)

@@ -93,7 +93,7 @@ class TopicsObserver:
         self, seen: Observation, cluster: KafkaCluster, settings: Settings, partitions: int
     ) -> tuple[SourceOffsets | None, dict[int, OpenTransaction]]:
         """Return what relays can read of the source, and the transactions that keep them from reading the rest."""
-        topic, delay, now_ms = settings.source.topic, settings.schedule.delay, seen.now_ms
+        topic, delay, now_ms = settings.source.topic, settings.schedule.fixed_delay, seen.now_ms
         times_ms = times_to_ask(now_ms, delay.ms, settings.autoscaling.look_ahead.ms) if delay is not None else ()
         try:
             stable = cluster.stable_ends(topic)

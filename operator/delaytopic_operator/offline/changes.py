@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from delaytopic_api import DelayClass, DelayTopic
+from delaytopic_api import DelayClass, DelayTopic, class_in_force
 from delaytopic_api.documents import API_VERSION
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_document
@@ -18,7 +18,6 @@ NOT_YET_KNOWN = "known-after-apply"
 """In the place of what the API server gives."""
 NOT_SET = "not set"
 LONGEST_SHOWN = 60
-_TOPICS = ("source", "target", "deadLetter", "history")
 
 
 def applied(written: Mapping[str, Any], live: Mapping[str, Any] | None, now_ms: int) -> Document:
@@ -94,21 +93,35 @@ def refused_change(live: Mapping[str, Any], after: Mapping[str, Any]) -> str | N
     are pending would suffer from such a change.
     """
     before, now = live.get("spec") or {}, after.get("spec") or {}
-    return "; ".join(_refusals(before, now)) or None
+    return "; ".join(_refusals(before, now, class_in_force(live))) or None
 
 
-def _refusals(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    if before.get("delayClassName") != now.get("delayClassName"):
-        yield _fixed("spec.delayClassName", before.get("delayClassName"))
-    for role in _TOPICS:
-        old, new = before.get(role), now.get(role)
-        if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+def _refusals(before: Mapping[str, Any], now: Mapping[str, Any], in_force: str | None) -> Iterator[str]:
+    was, named = before.get("delayClassName"), now.get("delayClassName")
+    if was != named and (was is not None or named != in_force):
+        yield _fixed("spec.delayClassName", was)
+    topics = _topics(now)
+    for path, old in _topics(before).items():
+        new = topics.get(path)
+        if new is None:  # another dialect has no history
             continue
         if old.get("topic") != new.get("topic"):
-            yield _fixed(f"spec.{role}.topic", old.get("topic"))
+            yield _fixed(f"{path}.topic", old.get("topic"))
         partitions = new.get("partitions")
         if "partitions" in old and (not isinstance(partitions, int) or partitions < old["partitions"]):
-            yield f"spec.{role}.partitions: is {old['partitions']} and can only grow: Kafka removes no partitions"
+            yield f"{path}.partitions: is {old['partitions']} and can only grow: Kafka removes no partitions"
+
+
+def _topics(spec: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return each topic of a spec by its path, with its name even where that is not written."""
+    source = spec.get("source") or {}
+    scheduler = (spec.get("schedule") or {}).get("scheduler")
+    topics = {"spec.source": source, "spec.target": spec.get("target") or {}}
+    topics["spec.deadLetter"] = spec.get("deadLetter") or {"topic": f"{source.get('topic')}.dlq"}
+    if isinstance(scheduler, Mapping):
+        written = scheduler.get("history") or {"topic": f"{source.get('topic')}.history"}
+        topics["spec.schedule.scheduler.history"] = written
+    return {path: topic for path, topic in topics.items() if isinstance(topic, Mapping)}
 
 
 def _fixed(path: str, value: object) -> str:

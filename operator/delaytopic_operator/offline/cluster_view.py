@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from delaytopic_api import DelayClass, Settings, class_for, load_document
+from delaytopic_api import DelayClass, Settings, class_for, class_in_force, load_document
 from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_api.errors import ApiError
 from delaytopic_operator.config import OperatorConfig
@@ -144,7 +144,7 @@ def _can_be_stored(document: Document) -> bool:
     spec = document.get("spec")
     if not isinstance(spec, Mapping):
         return False
-    parts = (spec.get(name) for name in ("source", "target", "deadLetter", "history", "connection"))
+    parts = (spec.get(name) for name in ("source", "target", "deadLetter", "schedule", "connection"))
     return all(part is None or isinstance(part, Mapping) for part in parts)
 
 
@@ -167,7 +167,7 @@ def _labels(
         return {**(namespace["metadata"].get("labels") or {}), **own}
     try:
         parsed = load_document({part: content for part, content in document.items() if part != "status"})
-        of_class = None if isinstance(parsed, DelayClass) else class_for(parsed, classes)
+        of_class = None if isinstance(parsed, DelayClass) else class_for(parsed, classes, class_in_force(document))
     except ApiError:
         return own
     selector = of_class.spec.access.namespace_selector if of_class is not None else None

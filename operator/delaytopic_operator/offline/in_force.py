@@ -45,13 +45,15 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
     yield from _topic_rows("spec.target", settings.target, "the target", BROKERS)
     yield from _topic_rows("spec.deadLetter", settings.dead_letter, "the source's name", BROKERS)
     if settings.history is not None:
-        yield from _topic_rows("spec.history", settings.history, "the source's name", BROKERS)
+        yield from _topic_rows("spec.schedule.scheduler.history", settings.history, "the source's name", BROKERS)
     yield _Row("topicProvisioning", settings.topic_provisioning, ("topicProvisioning",))
     yield _Row("spec.target.partitioning", settings.partitioning)
     yield _Row("spec.target.compression", settings.compression)
-    yield _Row("spec.schedule.dialect", schedule.dialect)
+    yield _Row(
+        "dialect", schedule.dialect, otherwise="default" if schedule.dialect is Dialect.NATIVE else "this document"
+    )
     yield _Row("spec.schedule.defaultDelay", schedule.default_delay)
-    yield _Row("spec.schedule.delay", schedule.delay)
+    yield _Row("spec.schedule.fixedDelay", schedule.fixed_delay)
     yield _Row("spec.schedule.maxDelay", schedule.max_delay, ("defaults.maxDelay", "limits.maxDelay"))
     yield _Row("spec.schedule.ids", schedule.ids)
     if schedule.dialect is Dialect.CESIUM:

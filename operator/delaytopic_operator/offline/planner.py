@@ -37,7 +37,7 @@ from delaytopic_operator.rules.validate import Accepted, Refusal, relay_namespac
 
 KAFKA_NOT_ASKED = (
     "Kafka is not asked: topics are taken to be as the status of their DelayTopic says, those that no status speaks of "
-    "as missing (one that exists after all is refused with management: Managed)"
+    "as missing (one that exists after all is refused with management: Create)"
 )
 NO_SECRETS = "Secrets are not read: they are taken to be there, and unchanged"
 ASSUMPTIONS = (KAFKA_NOT_ASKED, NO_SECRETS)

@@ -151,7 +151,9 @@ class StatusWriter:
         self._events.tell(seen.document, [*outcome.events, *self._planned(plan, outcome), *transitions])
 
     def _write(self, seen: Observation, document: dict[str, object]) -> None:
-        if not worth_writing(document, seen.status, seen.now_ms, self._config.status_interval.ms):
+        # What drains is counted in the status at each look: each tenth that has left is told once.
+        interval_ms = 0 if seen.is_going else self._config.status_interval.ms
+        if not worth_writing(document, seen.status, seen.now_ms, interval_ms):
             return
         try:
             self._kube.apply_status(document, STATUS_MANAGER)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-from delaytopic_api.documents import RelaySpec, RelayTemplate, Settings
-from delaytopic_api.errors import InvalidText, Problem
+from delaytopic_api.documents import RelaySpec, RelayTemplate, Resources, Settings
+from delaytopic_api.errors import Problem
 from delaytopic_api.relay import RelayLimits
 from delaytopic_api.values import Quantity
 from delaytopic_operator.config import OperatorConfig
@@ -22,13 +22,14 @@ _FIELDS = ("requests", "limits")
 
 def chosen_resources(relay: RelaySpec, template: RelayTemplate | None, config: OperatorConfig) -> Document:
     """The DelayTopic's, else the class's, else the operator's: one of them as a whole, quantities as text."""
-    chosen = relay.resources or (template.resources if template else None) or config.relay_resources
+    of_class = template.resources.as_container() if template else {}
+    chosen = relay.resources.as_container() or of_class or config.relay_resources
     return {field: {name: str(value) for name, value in chosen[field].items()} for field in _FIELDS if field in chosen}
 
 
 def resource_problems(relay: RelaySpec, template: RelayTemplate | None, of_class: str) -> Iterator[Problem]:
     """Return what is wrong with the resources that are in force; `of_class` is how to speak of the class."""
-    if relay.resources:
+    if relay.resources.as_container():
         yield from _problems(relay.resources, "")
     elif template is not None:
         yield from _problems(template.resources, of_class)
@@ -54,23 +55,8 @@ def relay_limits(settings: Settings, template: RelayTemplate | None, resources: 
     return limits.model_copy(update={"memory": Quantity(f"{schedules}Mi")})
 
 
-def _problems(resources: Mapping[str, Any], subject: str) -> Iterator[Problem]:
-    for field, quantities in resources.items():
-        path = f"spec.relay.resources.{field}"
-        if field not in _FIELDS:
-            yield Problem(path, f"is not a field; allowed: {', '.join(_FIELDS)}", subject)
-        elif not isinstance(quantities, Mapping):
-            yield Problem(path, "must be a mapping such as {cpu: 250m, memory: 512Mi}", subject)
-        else:
-            yield from (problem for item in quantities.items() for problem in _quantity_problems(path, *item, subject))
-
-
-def _quantity_problems(path: str, name: str, value: object, subject: str) -> Iterator[Problem]:
-    path = f"{path}.{name}" if name.isidentifier() else f'{path}["{name}"]'
-    try:
-        quantity = Quantity.of(str(value) if isinstance(value, float) else value)
-    except InvalidText as error:
-        yield Problem(path, str(error), subject)
-        return
-    if path.endswith("limits.memory") and quantity.value < LEAST_CONTAINER_MEMORY.value:
-        yield Problem(path, f'"{value}" is too little; a relay needs at least {LEAST_CONTAINER_MEMORY}', subject)
+def _problems(resources: Resources, subject: str) -> Iterator[Problem]:
+    memory = (resources.limits or {}).get("memory")
+    if memory is not None and memory.value < LEAST_CONTAINER_MEMORY.value:
+        message = f'"{memory}" is too little; a relay needs at least {LEAST_CONTAINER_MEMORY}'
+        yield Problem("spec.relay.resources.limits.memory", message, subject)

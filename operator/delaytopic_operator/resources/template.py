@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from delaytopic_api.documents import PodTemplate as ApiPodTemplate
 from delaytopic_api.documents import RelaySpec, RelayTemplate
 from delaytopic_api.errors import Problem
 from delaytopic_operator.resources.identity import Document, is_reserved
 
 PATH: Final = "spec.relay.podTemplate"
 
-_MAPS = ("labels", "annotations", "nodeSelector")
-_LISTS = ("tolerations", "topologySpreadConstraints")
-_ALLOWED = (*_MAPS, *_LISTS, "affinity", "priorityClassName")
 _NAME = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 
@@ -36,19 +34,23 @@ def merged_template(relay: RelaySpec, template: RelayTemplate | None) -> PodTemp
     class's is taken whole where it is given. Of topologySpreadConstraints the DelayTopic's is, an empty list included:
     they concern no other pods.
     """
-    below, above = (template.pod_template if template else {}), relay.pod_template
-    merged: Document = {**above, **below}
-    if "topologySpreadConstraints" in above:
-        merged["topologySpreadConstraints"] = above["topologySpreadConstraints"]
-    for field in _MAPS:
-        merged[field] = {**(above.get(field) or {}), **(below.get(field) or {})}
-    tolerations = below.get("tolerations") or []
-    merged["tolerations"] = tolerations + [each for each in above.get("tolerations") or [] if each not in tolerations]
-    labels, annotations = merged.pop("labels"), merged.pop("annotations")
-    spec = {field: merged[field] for field in _ALLOWED if merged.get(field)}
-    if merged.get("topologySpreadConstraints") == []:
-        spec["topologySpreadConstraints"] = []
-    return PodTemplate(labels, annotations, spec)
+    below, above = (template.pod_template if template else None), relay.pod_template
+    of_class: Document = below.spec_fields() if below else {}
+    own = above.spec_fields()
+    spec: Document = {**own, **of_class}
+    if "topologySpreadConstraints" in own:
+        spec["topologySpreadConstraints"] = own["topologySpreadConstraints"]
+    spec["nodeSelector"] = {**own.get("nodeSelector", {}), **of_class.get("nodeSelector", {})}
+    shared = of_class.get("tolerations", [])
+    spec["tolerations"] = shared + [each for each in own.get("tolerations", []) if each not in shared]
+    labels, annotations = ({**_text_map(above, name), **_text_map(below, name)} for name in ("labels", "annotations"))
+    kept = {field: value for field, value in spec.items() if value or field == "topologySpreadConstraints"}
+    return PodTemplate(labels, annotations, kept)
+
+
+def _text_map(template: ApiPodTemplate | None, name: str) -> dict[str, str]:
+    found: dict[str, str] = template.metadata_fields().get(name, {}) if template is not None else {}
+    return found
 
 
 def template_problems(relay: RelaySpec, template: RelayTemplate | None, of_class: str) -> Iterator[Problem]:
@@ -58,36 +60,22 @@ def template_problems(relay: RelaySpec, template: RelayTemplate | None, of_class
         yield from _problems(template.pod_template, of_class)
 
 
-def _problems(template: Mapping[str, Any], subject: str) -> Iterator[Problem]:
-    for field, value in template.items():
-        path = f"{PATH}.{field}"
-        if field not in _ALLOWED:
-            yield Problem(path, f"is not allowed; allowed: {', '.join(_ALLOWED)}", subject)
-        elif field in _MAPS:
-            yield from (problem._replace(subject=subject) for problem in _map_problems(path, field, value))
-        elif field in _LISTS and not _is_list_of_maps(value):
-            yield Problem(path, "must be a list of mappings", subject)
-        elif field == "affinity" and not isinstance(value, Mapping):
-            yield Problem(path, "must be a mapping of fields", subject)
-        elif field == "priorityClassName" and not isinstance(value, str):
-            yield Problem(path, "must be text", subject)
+def _problems(template: ApiPodTemplate, subject: str) -> Iterator[Problem]:
+    maps = {
+        "metadata.labels": _text_map(template, "labels"),
+        "metadata.annotations": _text_map(template, "annotations"),
+        "spec.nodeSelector": template.spec_fields().get("nodeSelector", {}),
+    }
+    for field, values in maps.items():
+        for name, text in values.items():
+            for message in _map_problems(field, name, text):
+                yield Problem(f'{PATH}.{field}["{name}"]', message, subject)
 
 
-def _map_problems(path: str, field: str, value: object) -> Iterator[Problem]:
-    if not isinstance(value, Mapping):
-        yield Problem(path, "must be a mapping of text to text")
-        return
-    for name, text in value.items():
-        where = f'{path}["{name}"]'
-        if not isinstance(text, str):
-            yield Problem(where, 'must be text (put it in quotes: "...")')
-        elif not isinstance(name, str) or not _NAME.fullmatch(name):
-            yield Problem(where, "is not a name; use letters, digits, hyphens, dots, and a prefix such as example.com/")
-        elif field != "nodeSelector" and is_reserved(name):
-            yield Problem(where, "is the operator's own")
-        elif field != "annotations" and not _VALUE.fullmatch(text):
-            yield Problem(where, f'"{text}" is not a value; use up to 63 letters, digits, dots, underscores, hyphens')
-
-
-def _is_list_of_maps(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, Mapping) for each in value)
+def _map_problems(field: str, name: str, text: str) -> Iterator[str]:
+    if not _NAME.fullmatch(name):
+        yield "is not a name; use letters, digits, hyphens, dots, and a prefix such as example.com/"
+    elif field != "spec.nodeSelector" and is_reserved(name):
+        yield "is the operator's own"
+    elif field != "metadata.annotations" and not _VALUE.fullmatch(text):
+        yield f'"{text}" is not a value; use up to 63 letters, digits, dots, underscores, hyphens'

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_document, resolve
+from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, class_in_force, load_document, resolve
 from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_api.errors import ApiError, Problem, Refused
 from delaytopic_api.values import glob_matcher
@@ -23,7 +23,7 @@ _REASON_OF_PATH: Final = (
     ("spec.source.management", "AdoptionNotAllowed"),
     ("spec.target.management", "AdoptionNotAllowed"),
     ("spec.deadLetter.management", "AdoptionNotAllowed"),
-    ("spec.history.management", "AdoptionNotAllowed"),
+    ("spec.schedule.scheduler.history.management", "AdoptionNotAllowed"),
     ("spec.source", "LimitExceeded"),
     ("spec.target.partitions", "LimitExceeded"),
     ("spec.target.retention", "LimitExceeded"),
@@ -31,12 +31,12 @@ _REASON_OF_PATH: Final = (
     ("spec.deadLetter.partitions", "LimitExceeded"),
     ("spec.deadLetter.retention", "LimitExceeded"),
     ("spec.deadLetter.config", "LimitExceeded"),
-    ("spec.history.partitions", "LimitExceeded"),
-    ("spec.history.retention", "LimitExceeded"),
-    ("spec.history.config", "LimitExceeded"),
+    ("spec.schedule.scheduler.history.partitions", "LimitExceeded"),
+    ("spec.schedule.scheduler.history.retention", "LimitExceeded"),
+    ("spec.schedule.scheduler.history.config", "LimitExceeded"),
     ("spec.target", "TargetNotAllowed"),
     ("spec.deadLetter", "TargetNotAllowed"),
-    ("spec.history", "TargetNotAllowed"),
+    ("spec.schedule.scheduler.history", "TargetNotAllowed"),
     ("spec.precision", "LimitExceeded"),
     ("spec.schedule", "LimitExceeded"),
     ("spec.autoscaling", "LimitExceeded"),
@@ -101,7 +101,7 @@ def check(subject: Subject) -> Accepted | Refusal:
     topic = _parsed(subject)
     if isinstance(topic, Refusal):
         return topic
-    delay_class = _class_of(topic, subject.classes)
+    delay_class = _class_of(topic, subject.classes, class_in_force(subject.document))
     if isinstance(delay_class, Refusal):
         return delay_class
     try:
@@ -125,9 +125,9 @@ def _parsed(subject: Subject) -> DelayTopic | Refusal:
     return parsed
 
 
-def _class_of(topic: DelayTopic, classes: Iterable[DelayClass]) -> DelayClass | Refusal | None:
+def _class_of(topic: DelayTopic, classes: Iterable[DelayClass], in_force: str | None) -> DelayClass | Refusal | None:
     try:
-        delay_class = class_for(topic, classes)
+        delay_class = class_for(topic, classes, in_force)
     except Refused as refused:
         return Refusal("ClassNotFound", _lines(refused.problems), stalled=False)
     if delay_class is None and topic.spec.connection is None:

@@ -115,19 +115,19 @@ def as_text(document: dict[str, Any]) -> str:
     lines += [
         f"  {each['type']}: {each['status']} ({each['reason']}). {each['message']}" for each in document["conditions"]
     ]
-    sizes, capacity, late = document["sizes"], document["capacity"], document["forecastLatenessMs"]
+    sizes, capacity, late = (document.get(name) for name in ("sizes", "capacity", "forecastLatenessMs"))
     if sizes and capacity:
         allowed = ", ".join(map(str, sizes["allowed"]))
         lines += ["", f"Sizes for {wording.count(sizes['partitions'], 'partition')}: {allowed}."]
         how = "measured" if capacity["measured"] else "assumed, nothing was measured yet"
         lines.append(
-            f"A relay delivers {capacity['perRelay']:,} a second ({how}), {_start(capacity)} after it was asked for."
+            f"A relay delivers {capacity['perRelay']:,.0f} a second ({how}), {_start(capacity)} after it was asked for."
         )
     if document["needs"]:
         lines += ["", "Needs, in relays:"]
         lines += [_need_line(need, document["decidedAtMs"]) for need in document["needs"]]
     if late:
-        parts = (f"{wording.length(late[name])} with {what}" for name, what in _FLEETS)
+        parts = (f"{wording.length(late[name])} with {what}" for name, what in _FLEETS if late.get(name) is not None)
         lines += ["", f"Forecast lateness: {', '.join(parts)}."]
     return "\n".join(
         [*lines, *_unknown_lines(document["signals"]), f"Looks again at {wording.clock(document['nextLookMs'])}."]

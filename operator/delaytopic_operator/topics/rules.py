@@ -190,12 +190,12 @@ def problems(settings: Settings, topic: Corrected) -> Iterator[TopicProblem]:
             f"{desired.what} has cleanup.policy={config['cleanup.policy']}: compaction removes records that are still "
             f"to be delivered; {_listing(desired, 'cleanup.policy', 'delete')}",
         )
-    fixed = settings.schedule.delay is not None
+    fixed = settings.schedule.fixed_delay is not None
     if desired.role is Role.SOURCE and fixed and not _by_brokers_time(config, topic.config is None):
         yield TopicProblem(
             "TimestampType",
-            f"{desired.what} has message.timestamp.type={config['message.timestamp.type']}: spec.schedule.delay needs "
-            f"{LOG_APPEND_TIME}, so that source order is due order; "
+            f"{desired.what} has message.timestamp.type={config['message.timestamp.type']}: spec.schedule.fixedDelay "
+            f"needs {LOG_APPEND_TIME}, so that source order is due order; "
             f"{_listing(desired, 'message.timestamp.type', LOG_APPEND_TIME)}",
         )
     in_sync = _number(config.get("min.insync.replicas"))

@@ -7,6 +7,7 @@ none of its: it needs a backlog until they are done.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -17,6 +18,7 @@ from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.protocol import EmptyReader, Forgotten, PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Outbound, Reject, Schedule
+from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdState
 from delaytopic_relay.core.partition import MOST_LOOKED_AT, Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress, fresh_progress
@@ -42,7 +44,7 @@ class FixedShard:
         self.done = progress.done
         self.committed_offset = progress.offset
         self.replay_until = progress.position
-        self.identity = progress.identity
+        self.epochs = Epochs(progress, start)
         self._taken = progress
         self._horizon_ms = horizon_ms
         self._queue: deque[Schedule | Reject] = deque()
@@ -103,6 +105,9 @@ class FixedShard:
             queue.append(command)
             self._sizes.append(bytes_of(command))
             self.size += self._sizes[-1]
+        again = bisect_left(commands, self.replay_until, key=_offset)
+        if again:
+            self.epochs.passed(commands[again - 1].offset + 1)
         self.position = max(self.position, next_position)
         return NOTHING
 
@@ -117,6 +122,7 @@ class FixedShard:
         queue = self._queue
         due: list[Schedule] = []
         rejects: list[Reject] = []
+        behind = 0
         while queue and len(due) < limit:
             head = queue[0]
             if type(head) is Reject:
@@ -126,7 +132,9 @@ class FixedShard:
             else:
                 due.append(head)
             queue.popleft()
+            behind = head.offset + 1
             self.size -= self._sizes.popleft()
+        self.epochs.passed(behind)
         if due:
             self.done = self.done.moved(DueKey(due[-1].due_ms, due[-1].offset))
         return Outbound(due, rejects)
@@ -147,8 +155,9 @@ class FixedShard:
         offset = self._queue[0].offset if self._queue else self.position
         position = max(offset, self.replay_until)
         cursor, ahead = self.done
+        identity = self.epochs.identity(position, self.position)
         return self._taken._replace(
-            offset=offset, position=position, cursor=cursor, owner=owner, identity=self.identity, ahead=ahead
+            offset=offset, position=position, cursor=cursor, owner=owner, identity=identity, ahead=ahead
         )
 
     def wake_ms(self) -> int | None:
@@ -269,6 +278,10 @@ class FixedBacklog:
 
     def close(self) -> None:
         """Nothing was opened."""
+
+
+def _offset(command: Command) -> int:
+    return command.offset
 
 
 def _is_queue(progress: Progress) -> bool:

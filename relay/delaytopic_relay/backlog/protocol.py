@@ -13,9 +13,10 @@ from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Command, DueKey, Outbound, Schedule
 from delaytopic_relay.core.done import Done
+from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.core.partition import Share, Stored, Wanted
-from delaytopic_relay.core.progress import Identity, Progress
+from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan
 from delaytopic_relay.core.rules import Generation
 from delaytopic_relay.delivery.outbound import Outgoing
@@ -26,8 +27,8 @@ class Shard(Protocol):
 
     committed_offset: int
     """L of the last commit."""
-    identity: Identity
-    """The source that it is of, and the leader epoch of what was taken in last."""
+    epochs: Epochs
+    """The leader epochs of what was read, told to it with the records."""
 
     @property
     def partition(self) -> int:

@@ -15,6 +15,7 @@ from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.core.calendar import SLOT_MS, Calendar
 from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Outbound, Postpone, Reject, Schedule
 from delaytopic_relay.core.entries import Summary, due_at, sizes, summary, unnamed
+from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation, Generations
@@ -76,7 +77,7 @@ class ShardCore(ABC):
         self.ids = IdTable()
         self.admission = Admission(progress.terms)
         self.rules = Generations(progress.generations, progress.floor)
-        self.identity = progress.identity
+        self.epochs = Epochs(progress, start)
         self.replay_until = progress.position
         self.scouts = False
         """True if it is still being looked ahead for commands that relays have written into the source."""
@@ -188,7 +189,7 @@ class ShardCore(ABC):
         self.ids.learn(found, self.cursor)
         if commands and unnamed(commands) and self._waits(commands, span := summary(commands)):
             self._ingest_unnamed(commands, span)
-            self.position = max(self.position, next_position)
+            self._passed(next_position)
             return Outbound([], [], restated=self.ids.take_restated())
         near: list[Schedule] = []
         far: list[Schedule] = []
@@ -213,7 +214,7 @@ class ShardCore(ABC):
             else:
                 self._other(command, leaving, counts)
         self._take_in(near, far)
-        self.position = max(self.position, next_position)
+        self._passed(next_position)
         leaving.schedules.sort(key=_key)
         superseded, cancelled, too_late = counts
         return Outbound(*leaving[:2], superseded, cancelled, too_late, self.ids.take_restated())
@@ -306,6 +307,11 @@ class ShardCore(ABC):
         if fresh:
             leaving.schedules.append(schedule)
 
+    def _passed(self, next_position: int) -> None:
+        """Note that all below an offset is taken in, and that a record lies right in front of it."""
+        self.position = max(self.position, next_position)
+        self.epochs.passed(next_position)
+
     def reached_end(self, end: int) -> None:
         """The source has no further records below `end`; what lies between was removed or is a marker."""
         self.position = max(self.position, end)
@@ -354,7 +360,8 @@ class ShardCore(ABC):
         offset = max(offset, self.rules.floor)
         terms, generations, floor = self.admission.kept(self.cursor), self.rules.kept, self.rules.floor
         cursor, ahead = self.done
-        return Progress(offset, position, cursor, owner, None, terms, generations, floor, self.identity, ahead)
+        identity = self.epochs.identity(position, self.position)
+        return Progress(offset, position, cursor, owner, None, terms, generations, floor, identity, ahead)
 
     def _end_rules(self) -> None:
         """Forget former rules by which nothing waits any more."""

@@ -33,13 +33,15 @@ _NO_ID = "A" * 22
 
 
 class Identity(NamedTuple):
-    """The cluster and the topic that offsets are of, by the first characters of their ids, and the leader epoch of the
-    last record below the position; "" and -1 where that is not known.
-    """
+    """The cluster and the topic that offsets are of, by the first characters of their ids, "" where not known."""
 
     cluster: str = ""
     topic: str = ""
     epoch: int = -1
+    """The leader epoch of the last record below the position; -1 where none is known."""
+    gap: int = 0
+    """The number of offsets from behind that record to the position: of aborted records and of markers. Where none is
+    known, they are those from which on nothing was found."""
 
     @classmethod
     def of(cls, cluster_id: str, topic_id: str) -> Self:
@@ -103,18 +105,19 @@ def encode_metadata(progress: Progress) -> str:
     """The metadata text to commit beside `progress.offset`.
 
     `version;P;due_ms;offset;floor;ahead;identity;generations;terms;buckets;owner`, each but the numbers empty where
-    there is nothing to say. P is followed by `+` and the number of takeovers if there were any.
+    there is nothing to say. P is followed by `+` and the number of takeovers if there were any, the epoch by that of
+    offsets behind the last record.
     """
     due_ms, offset = progress.cursor
     identity = progress.identity
     fields = (
         VERSION,
-        f"{progress.position}+{progress.takeovers}" if progress.takeovers else str(progress.position),
+        _counted(progress.position, progress.takeovers),
         str(due_ms),
         str(offset),
         str(progress.floor),
         encode_ahead(progress.ahead),
-        "" if identity == UNKNOWN else f"{identity.cluster}:{identity.topic}:{identity.epoch}",
+        "" if identity == UNKNOWN else f"{identity.cluster}:{identity.topic}:{_counted(identity.epoch, identity.gap)}",
         encode_generations(progress.generations),
         encode_terms(progress.terms),
         encode_buckets(progress.buckets) if progress.buckets is not None else "",
@@ -140,7 +143,7 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
         )
     taken, *numbers, ahead, identity, generations, terms, buckets, owner = fields
     try:
-        position, takeovers = _decode_position(taken)
+        position, takeovers = _decode_counted(taken)
         due_ms, cursor_offset, floor = map(number_of, numbers)
         return Progress(
             offset,
@@ -161,13 +164,17 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
         ) from error
 
 
-def _decode_position(text: str) -> tuple[int, int]:
-    position, counted, takeovers = text.partition("+")
-    return number_of(position), number_of(takeovers, 1) if counted else 0
+def _counted(number: int, count: int) -> str:
+    return f"{number}+{count}" if count else str(number)
+
+
+def _decode_counted(text: str, least: int = 0) -> tuple[int, int]:
+    number, counted, count = text.partition("+")
+    return number_of(number, least), number_of(count, 1) if counted else 0
 
 
 def _decode_identity(text: str) -> Identity:
     if not text:
         return UNKNOWN
     cluster, topic, epoch = text.split(":")
-    return Identity(cluster, topic, number_of(epoch, -1))
+    return Identity(cluster, topic, *_decode_counted(epoch, -1))

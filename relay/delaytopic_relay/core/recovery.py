@@ -76,7 +76,7 @@ class Found(NamedTuple):
     end: int
     """The offset after the source's last."""
     truncated: bool = False
-    """True if the source's leader epochs say that it was cut below the committed position."""
+    """True if the source's records say that it was cut below the committed position."""
     former_life: FormerLife | None = None
 
 
@@ -99,9 +99,10 @@ def judge(found: Found, source: SourceTopic, accepted: Acceptance, now_ms: int) 
     | committed | the source now | |
     | --- | --- | --- |
     | nothing, or an offset without metadata | any | as committed; stands still if the backlog shows a former life |
+    | an offset without metadata | ends below it | stands still |
     | nothing | another topic than the backlog shows | stands still |
     | another cluster, another topic | any | stands still |
-    | the same, or not known | ends below P, or its epochs say that it was cut below P | stands still |
+    | the same, or not known | ends below P, or its records say that it was cut below P | stands still |
     | the same, or not known | reaches P | as committed |
     """
     committed = found.committed
@@ -114,7 +115,7 @@ def judge(found: Found, source: SourceTopic, accepted: Acceptance, now_ms: int) 
         if now_ms < accepted.repeats_until_ms <= now_ms + LONGEST_ACCEPTANCE_MS:
             return Begin.WITH_REPEATS
         raise StandsStill(ShardReason.OFFSETS_LOST, _offsets_lost(found, source, found.former_life.shows))
-    if committed is None or found.offset_reset:
+    if committed is None:
         return Begin.AS_COMMITTED
     wrong = _other_topic(found, committed, source) or _cut(found, committed, source)
     if wrong is None:
@@ -157,14 +158,13 @@ def _other_topic(found: Found, committed: Progress, source: SourceTopic) -> tupl
 def _cut(found: Found, committed: Progress, source: SourceTopic) -> tuple[ShardReason, str] | None:
     where = f"{source.name}[{found.partition}]"
     if found.end < committed.position:
-        seen = (
-            f"{where} ends at offset {found.end}, and group {found.group} has taken in all below {committed.position}"
-        )
+        what = "has the bare offset" if found.offset_reset else "has taken in all below"
+        seen = f"{where} ends at offset {found.end}, and group {found.group} {what} {committed.position}"
         return ShardReason.LOG_TRUNCATED, seen
     if found.truncated:
         seen = (
             f"{where} was truncated below offset {committed.position}, up to which group {found.group} has taken it "
-            f"in, and has grown again: its leader epoch {committed.identity.epoch} ends before"
+            "in, and has grown again: it has other records there, by their leader epochs"
         )
         return ShardReason.LOG_TRUNCATED, seen
     return None

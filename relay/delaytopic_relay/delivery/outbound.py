@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple, final
 from zlib import crc32
@@ -81,7 +81,7 @@ class FurtherTargets:
     """
 
     def __init__(self, globs: Sequence[str], backend_id: str) -> None:
-        """`globs` as in `target.allowed`; `backend_id` begins the names of the relay's own bucket topics."""
+        """`globs` as in `target.allowedTopics`; `backend_id` begins the names of the relay's own bucket topics."""
         self._allowed = TopicGlobs(globs)
         self._own = f"{backend_id}.delay."
 
@@ -93,7 +93,7 @@ class FurtherTargets:
             return f"it asks for topic {topic}, which belongs to Kafka or to a relay"
         if not self._allowed(topic):
             allowed = ", ".join((target, *self._allowed.globs))
-            return f"it asks for topic {topic[:249]}, but this DelayTopic now allows {allowed} (target.allowed)"
+            return f"it asks for topic {topic[:249]}, but this DelayTopic now allows {allowed} (target.allowedTopics)"
         return None
 
 
@@ -194,7 +194,8 @@ class Addressing:
         self.compress: Callable[[], None] | None = None
         """Has the target compress, if it does not yet; asked where something may fit only so. None if it may not."""
         self.doubtful: dict[tuple[int, int], int] = {}
-        """What was sent since the last commit although it fits only if it is compressed well, and the topic's limit."""
+        """What was sent, or refused and is not settled yet, although it fits only if it is compressed well, and the
+        topic's limit."""
         self.unavailable: Mapping[str, Trouble] = {}
         """Further targets that do not answer: records for them are dead letters."""
         self.refused: dict[tuple[int, int], Refused] = {}
@@ -481,12 +482,19 @@ class Addressing:
         limit = self._limit(topic)
         return limit is None or record_batch_bytes(key, value, headers) <= limit
 
+    def forget_refusals(self, shards: Collection[int]) -> None:
+        """Forget what was refused of these shards: when they are read again, their offsets may mean other records."""
+        for known in (self.refused, self.doubtful):
+            for place in [place for place in known if place[0] in shards]:
+                del known[place]
+
     def refusals_settled(self, *, committed: bool) -> None:
         """The tick has ended: what became of refused records is committed, or has to be done again."""
         if committed:
             for place in self._used_refusals:
                 self.refused.pop(place, None)
-            self.doubtful.clear()
+            # Other records may be committed before a dead letter is made of one that was refused.
+            self.doubtful = {place: limit for place, limit in self.doubtful.items() if place in self.refused}
         self._used_refusals.clear()
 
 

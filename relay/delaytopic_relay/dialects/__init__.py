@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from delaytopic_api.documents import CesiumSpec, SchedulerSpec
+from delaytopic_api.documents import CesiumSpec, SchedulerOptions
 from delaytopic_api.relay import RelayConfig, RelaySchedule
 from delaytopic_api.values import CesiumNumbers, Ids, OnBeyondMaxDelay, OnMalformed, Provenance
 from delaytopic_api.values import Dialect as DialectName
@@ -56,10 +56,10 @@ def rules_of(config: RelayConfig) -> Rules:
         schedule.max_delay.ms,
         target_mark(target.topic),
         schedule.default_delay.ms if schedule.default_delay is not None else None,
-        schedule.delay.ms if schedule.delay is not None else None,
+        schedule.fixed_delay.ms if schedule.fixed_delay is not None else None,
         schedule.ids,
         _OPTIONS[schedule.dialect](schedule) if schedule.dialect in _OPTIONS else "",
-        allowed_of(target.allowed),
+        allowed_of(target.allowed_topics),
     )
 
 
@@ -108,7 +108,7 @@ def _policy(rules: Rules, target: str) -> RoutePolicy:
 
 
 def _policy_of(config: RelayConfig) -> RoutePolicy:
-    return RoutePolicy(config.target.topic, TopicGlobs(config.target.allowed), config.schedule.max_delay.ms)
+    return RoutePolicy(config.target.topic, TopicGlobs(config.target.allowed_topics), config.schedule.max_delay.ms)
 
 
 # Options as rules have them: what decides about a record when it is read. What is decided when it leaves is none.
@@ -133,7 +133,7 @@ def _cesium_writer(config: RelayConfig) -> CesiumDialect:
 
 
 def _scheduler_options(schedule: RelaySchedule) -> str:
-    spec = schedule.scheduler or SchedulerSpec()
+    spec = schedule.scheduler or SchedulerOptions()
     grace = "" if spec.grace_interval is None else spec.grace_interval.ms
     return f"{grace}+{'' if spec.since_days is None else spec.since_days}"
 

@@ -38,7 +38,7 @@ class TopicGlobs:
     """The topics that a record may name besides the target: globs, compiled once, and kept for error messages."""
 
     def __init__(self, globs: Sequence[str]) -> None:
-        """`globs` as in `target.allowed`, like `shop.*`; none allows nothing."""
+        """`globs` as in `target.allowedTopics`, like `shop.*`; none allows nothing."""
         self.globs = tuple(globs)
         self._matches = topic_matcher(self.globs)
 
@@ -225,7 +225,7 @@ def allowed_topic(
     if topic == policy.target_topic or policy.target_allowed(topic):
         return topic
     allowed = ", ".join((policy.target_topic, *policy.target_allowed.globs))
-    detail = f"{what} names topic {topic}, but this DelayTopic allows {allowed} (target.allowed)"
+    detail = f"{what} names topic {topic}, but this DelayTopic allows {allowed} (target.allowedTopics)"
     raise RecordError(DeadLetterReason.FORBIDDEN_TARGET, detail)
 
 

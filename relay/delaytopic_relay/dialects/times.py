@@ -17,6 +17,7 @@ from delaytopic_api.values import Duration
 LAST_INSTANT_MS = 253_402_300_799_999
 """The end of the year 9999. Well below 2**53, so that times stay exact as a score in Redis."""
 
+_DURATION = re.compile(rb"([0-9]{1,5}(h|m|s|ms)){1,4}")
 _LONGEST_DURATION = Duration("99999h")
 
 _MAX_DURATION_BYTES = 28
@@ -91,10 +92,8 @@ def instant_text(milliseconds: int) -> str:
 @lru_cache(maxsize=1024)
 def _duration_ms(text: bytes) -> int | None:
     # Cached, as producers write few different ones; only short texts come here, so the cache stays small.
-    try:
-        return Duration(text.decode("ascii")).ms
-    except ValueError:
-        return None
+    # A header has fewer forms than a document: producers in many languages write it, and a verdict stays as it was.
+    return Duration(text.decode("ascii")).ms if _DURATION.fullmatch(text) is not None else None
 
 
 def _number(digits: bytes) -> int | None:

@@ -204,6 +204,7 @@ class Loop:
         self._scouted -= partitions
         self._unreadable.forget(partitions)
         self._takeover.forget(partitions)
+        self._addressing.forget_refusals(partitions)
 
     # -- running
 
@@ -363,7 +364,12 @@ class Loop:
         if partition in self._scouting:
             self._scout(partition, shard, commands, end)
             return
-        self._note_epoch(partition, shard, batch)
+        known = shard.epochs.note(batch.epochs)
+        if known is not None:
+            raise TransactionAborted(
+                f"records of an earlier leader epoch follow those of {known} in partition {partition}: it is another "
+                "log than was read before, and what is committed is judged again"
+            )
         if self._suspension.ingest:
             commands = [command for command in commands if command.offset < shard.replay_until]
             end = min(end, shard.replay_until) if end is not None else None
@@ -373,20 +379,6 @@ class Loop:
         if end is not None and partition not in self._deferred and end > shard.position:
             shard.reached_end(end)
             self._note_moved()
-
-    def _note_epoch(self, partition: int, shard: Shard, batch: Batch) -> None:
-        """Note the leader epoch of what is read, which never goes back in one log.
-
-        Raises `TransactionAborted` where it does: what is committed is judged again.
-        """
-        known = shard.identity.epoch
-        if batch.epoch > known:
-            shard.identity = shard.identity._replace(epoch=batch.epoch)
-        elif 0 <= batch.epoch < known and batch.commands and batch.commands[0].offset >= shard.replay_until:
-            raise TransactionAborted(
-                f"records of leader epoch {batch.epoch} follow those of {known} in partition {partition}: it is "
-                "another log than was read before"
-            )
 
     def _scout(self, partition: int, shard: Shard, commands: Sequence[Command], end: int | None) -> None:
         """Note what relays have written into the source; what lies in front of it is read with that in mind."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from delaytopic_relay.backlog.protocol import Backlog, Shard
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
-from delaytopic_relay.core.progress import Identity, Progress, decode_progress
+from delaytopic_relay.core.progress import Progress, decode_progress
 from delaytopic_relay.core.recovery import (
     MOST_TAKEOVERS,
     NOTHING_ACCEPTED,
@@ -270,7 +270,10 @@ class Takeover:
         bounds = self._source.bounds(partition)
         offset_reset = committed is not None and not committed.metadata
         former = self._former_life(partition, progress, offset_reset=offset_reset)
-        found = Found(partition, self._origin.group, progress, offset_reset, bounds.end, cut[partition], former)
+        end = bounds.end
+        if offset_reset and progress is not None and progress.position > end:
+            end = self._source.end(partition)  # a tool goes by the end behind what is in open transactions
+        found = Found(partition, self._origin.group, progress, offset_reset, end, cut[partition], former)
         begin = judge(found, seen.topic, self._origin.accepted, self._clock.now_ms())
         if begin is Begin.ANEW:
             marks = former.marks if former is not None else ()
@@ -301,16 +304,16 @@ class Takeover:
         """Return of each partition whether its log was truncated below P, and grew again; without an answer it is left
         out.
 
-        Only a log that ends with another epoch than P's can have been.
+        Only a log that ends with another epoch than the last record below P has can have been.
         """
         doubtful: dict[int, Place] = {}
         for partition, each in committed.items():
             with suppress(CorruptState):
                 progress = decode_progress(*each)
-                place = Place(progress.position, progress.identity.epoch)
-                known = place.epoch < 0 or seen.epochs.get(partition) == place.epoch
+                position, (_, _, epoch, gap) = progress.position, progress.identity
+                known = seen.epochs.get(partition) == epoch if epoch >= 0 else not gap
                 if not known and not is_foreign(progress, seen.topic):
-                    doubtful[partition] = place
+                    doubtful[partition] = Place(position, epoch, max(0, position - gap))
         found = self._source.cut_below(doubtful) if doubtful else {}
         return {each: found.get(each, False) for each in partitions if each not in doubtful or each in found}
 
@@ -334,7 +337,7 @@ class Takeover:
     def _of_this_topic(self, partition: int, plan: Plan, topic: SourceTopic) -> Plan:
         """Return a plan that names the topic, as far as it is known."""
         was, now = plan.progress.identity, topic.identity
-        identity = Identity(now.cluster or was.cluster, now.topic or was.topic, was.epoch)
+        identity = was._replace(cluster=now.cluster or was.cluster, topic=now.topic or was.topic)
         progress = plan.progress._replace(identity=identity)
         return plan._replace(progress=progress, lost_records=self._lost.get(partition))
 

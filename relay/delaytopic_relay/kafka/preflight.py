@@ -74,12 +74,12 @@ def _they_exist(config: RelayConfig, topics: Topics) -> Iterator[Finding]:
 
 
 def _fixed_delay_needs_broker_time(config: RelayConfig, topics: Topics) -> Iterator[Finding]:
-    if config.schedule.delay is None or topics.source is None or not topics.source.settings:
+    if config.schedule.fixed_delay is None or topics.source is None or not topics.source.settings:
         return
     kind = topics.source.settings.get("message.timestamp.type", "CreateTime")
     if kind != "LogAppendTime":
         yield Finding(
-            f"source.topic: {topics.source.name} has message.timestamp.type={kind}; schedule.delay needs "
+            f"source.topic: {topics.source.name} has message.timestamp.type={kind}; schedule.fixed_delay needs "
             "LogAppendTime, so that source order is due order: alter the topic, or use schedule.defaultDelay",
             waits=False,
         )

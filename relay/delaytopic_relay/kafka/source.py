@@ -27,6 +27,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_process.open_transactions import OpenTransaction, StableEnds
 from delaytopic_relay.core.commands import MAX_HEADERS, Command, SourceMessage
+from delaytopic_relay.core.epochs import EpochStart
 from delaytopic_relay.core.membership import Heard, Step, Unowned, next_step
 from delaytopic_relay.core.progress import Progress, encode_metadata, usual_id
 from delaytopic_relay.core.recovery import Bounds, SourceTopic
@@ -54,12 +55,11 @@ GROUP_AGAIN_S = 1.0
 TOPIC_AGAIN_S = 5.0
 """Between two looks at which topic has the source's name."""
 ONLY_READS: Settings = {
-    "isolation.level": "read_uncommitted",
     "enable.auto.commit": False,
     "enable.partition.eof": True,
-    "auto.offset.reset": "earliest",
+    "auto.offset.reset": "error",
     "fetch.wait.max.ms": 10,
-    "fetch.message.max.bytes": 1_024,
+    "fetch.message.max.bytes": 65_536,
 }
 """Of a consumer that never joins the group, and reads a record of each partition."""
 
@@ -79,16 +79,28 @@ log = structlog.get_logger()
 
 
 class _Taken(NamedTuple):
-    """The take of one poll: by shard its commands, the offset behind them, the source's end, the last leader epoch and
-    what cannot be read; and what was heard.
+    """The take of one poll: by shard its commands, the offset behind them, the source's end, the leader epochs and what
+    cannot be read; and what was heard.
     """
 
     commands: dict[int, list[Command]]
     next: dict[int, int]
     ends: dict[int, int]
     heard: dict[Heard, str]
-    epochs: dict[int, int]
+    epochs: dict[int, list[EpochStart]]
     bad: dict[int, BadBatch]
+
+
+class _First(NamedTuple):
+    """The first thing that a reader finds: a record, the end, or that the place where it was to begin is gone."""
+
+    offset: int | None
+    """None if that is gone."""
+    epoch: int = -1
+    """The leader epoch of a record."""
+
+
+GONE = _First(None)
 
 
 class KafkaSource:
@@ -206,7 +218,7 @@ class KafkaSource:
                 group.append(message)
         for shard, group in groups.items():
             taken.next[shard] = (group[-1].offset() or 0) + 1
-            taken.epochs[shard] = _epoch_of(group[-1])
+            _note_epochs(group, taken.epochs.setdefault(shard, []))
             taken.commands.setdefault(shard, []).extend(read(cast(Group, group)))
 
     def _batches_of(self, taken: _Taken) -> dict[int, Batch]:
@@ -224,7 +236,7 @@ class KafkaSource:
         commands, ends, epochs, bad = taken.commands, taken.ends, taken.epochs, taken.bad
         shards = commands.keys() | ends.keys() | bad.keys()
         return {
-            shard: Batch(commands.get(shard, []), ends.get(shard), epochs.get(shard, -1), bad.get(shard))
+            shard: Batch(commands.get(shard, []), ends.get(shard), epochs.get(shard, ()), bad.get(shard))
             for shard in shards
         }
 
@@ -322,25 +334,50 @@ class KafkaSource:
         return seen
 
     def cut_below(self, places: Mapping[int, Place]) -> dict[int, bool]:
-        """Read the last record below each place, by a client that knows nothing of the partitions yet.
+        """Read the last record below each place, by its epoch, and what follows it where anything may.
 
-        Such a client validates where it begins (KIP-320): it goes back to where the log was cut. One that knows the
-        leaders does not; then the record tells, if there is one at that very offset, by a later epoch.
+        Where the record is gone, a client that knows nothing of the partition yet tells: it validates where it begins
+        (KIP-320). One that knows the leaders does not.
         """
+        begins = {
+            each: TopicPartition(self._topic, each, max(0, place.behind - 1))
+            for each, place in places.items()
+            if place.epoch >= 0
+        }
+        last = self._first_of(begins, "read_uncommitted")
+        answered = {each: place for each, place in places.items() if each in last or each not in begins}
+        same = {each: _is_last(last.get(each, GONE), place) for each, place in answered.items()}
+        begins = {
+            each: self._behind_last(each, place, gone=same[each] is None)
+            for each, place in answered.items()
+            if same[each] is None or (same[each] and place.behind < place.position)
+        }
+        found = self._first_of(begins, "read_committed")
+        cut = {each: first.offset is None or first.offset < places[each].position for each, first in found.items()}
+        return cut | {each: not same[each] for each in same.keys() - begins.keys()}
+
+    def _behind_last(self, shard: int, place: Place, *, gone: bool) -> TopicPartition:
+        """Return where to read what follows the last record below a place: what the source still has of it."""
+        low = self.bounds(shard).low if gone else 0
+        if low >= place.behind or place.epoch < 0:
+            return TopicPartition(self._topic, shard, max(low, place.behind))
+        return TopicPartition(self._topic, shard, place.behind, leader_epoch=place.epoch)
+
+    def _first_of(self, begins: Mapping[int, TopicPartition], isolation_level: str) -> dict[int, _First]:
+        """Return what is found from each place on; without an answer it is left out."""
+        found: dict[int, _First] = {}
+        if not begins:
+            return found
         settings: dict[str, Any] = {**self._connection, **ONLY_READS, "group.id": self._group}
-        asked = [TopicPartition(self._topic, each, at - 1, leader_epoch=epoch) for each, (at, epoch) in places.items()]
-        found: dict[int, bool] = {}
+        consumer = Consumer({**settings, "isolation.level": isolation_level}, logger=client_logger("source"))
         give_up_s = time.monotonic() + REQUEST_TIMEOUT_S
-        consumer = Consumer(settings, logger=client_logger("source"))
         try:
-            consumer.assign(asked)
-            while len(found) < len(places) and time.monotonic() < give_up_s:
+            consumer.assign([*begins.values()])
+            while len(found) < len(begins) and time.monotonic() < give_up_s:
                 message = consumer.poll(0.1)
-                shard = message.partition() if message is not None else None
-                if message is not None and shard is not None and shard in places:
-                    cut = _is_cut(message, places[shard])
-                    if cut is not None:
-                        found.setdefault(shard, cut)
+                first = _first(message) if message is not None else None
+                if message is not None and first is not None and message.partition() in begins:
+                    found.setdefault(message.partition() or 0, first)
         except KafkaException as error:
             raise KafkaUnavailable(f"leader epochs of {self._topic}: {error.args[0].str()}") from error
         finally:
@@ -562,14 +599,29 @@ def _heard(error: KafkaError) -> Heard:
     return Heard.FENCED if error.fatal() or code == KafkaError._FATAL else Heard.PASSING
 
 
-def _is_cut(message: Message, place: Place) -> bool | None:
-    """Tell by the first thing that is read before a place whether the log was cut there; None for a passing error."""
+def _first(message: Message) -> _First | None:
+    """Return what a message tells of the log; None for a passing error."""
     error, offset = message.error(), message.offset()
-    if offset is None or (error is not None and error.code() != KafkaError._PARTITION_EOF):
-        return None
-    if error is not None:
-        return offset < place.position
-    return offset < place.position - 1 or (offset < place.position and _epoch_of(message) > place.epoch)
+    if error is None:
+        return _First(offset, _epoch_of(message))
+    if error.code() == KafkaError._PARTITION_EOF:
+        return _First(offset)
+    return GONE if _heard(error) is Heard.OFFSET_GONE else None
+
+
+def _is_last(first: _First, place: Place) -> bool | None:
+    """Tell whether what was found where a place's last record was is that record; None if there is no other, either."""
+    return first.epoch == place.epoch if first.offset == place.behind - 1 else None
+
+
+def _note_epochs(messages: Sequence[Message], starts: list[EpochStart]) -> None:
+    """Note where leader epochs begin in consecutive records of a log, behind those that are noted."""
+    # Epochs never go back in a log: where both ends are of the same, so is all between.
+    same = _epoch_of(messages[0]) == _epoch_of(messages[-1])
+    for message in messages[:1] if same else messages:
+        epoch = _epoch_of(message)
+        if epoch >= 0 and (not starts or epoch != starts[-1].epoch):
+            starts.append(EpochStart(message.offset() or 0, epoch))
 
 
 def _epoch_of(message: Message) -> int:

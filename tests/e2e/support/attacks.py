@@ -27,7 +27,7 @@ def attacking_documents(
         "takes-the-target": {"target": {"topic": target, "management": "Adopt", "config": {"retention.ms": "1"}}},
         "buries-in-the-source": {"deadLetter": {"topic": source}},
         "sends-to-offsets": {"target": {"topic": "__consumer_offsets"}},
-        "allows-itself-all": {"target": {"topic": own, "allowed": ["*"]}},
+        "allows-itself-all": {"target": {"topic": own, "allowedTopics": ["*"]}},
         "joins-two-clusters": {"connection": {"bootstrapServers": f"{servers},other.{namespace}:9092"}},
         "asks-for-everything": {
             "source": {"topic": f"{own}.huge", "partitions": 100_000},

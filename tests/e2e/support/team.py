@@ -38,7 +38,7 @@ class Team:
     def document(self, name: str, **spec: Any) -> Object:
         """A DelayTopic of three lines, and further fields of its spec."""
         return {
-            "apiVersion": "delaytopic.dev/v1alpha1",
+            "apiVersion": "delaytopic.dev/v1beta1",
             "kind": "DelayTopic",
             "metadata": {"name": name, "namespace": self.namespace},
             "spec": {"source": {"topic": self.source(name)}, "target": {"topic": self.target(name)}, **spec},

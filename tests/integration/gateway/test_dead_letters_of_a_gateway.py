@@ -31,6 +31,7 @@ from tests.support.servers.secure_servers import PASSWORD, USERNAME, deny
 
 from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_gateway.client import resending
+from delaytopic_gateway.client.dead_letters import Choice, Place
 from delaytopic_gateway.client.topic_reader import read_topic
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_gateway.kafka import dead_letters
@@ -196,7 +197,7 @@ def test_all_are_sent_once_whoever_sends_them(letters: Letters, client: Client) 
 
     assert [each["sent"] for each in sent] == [3, 1, 0]
     assert [each["fromFirst"] for each in sent] == [True, False, False]
-    assert sent[0]["to"] == {letters.source: 3}
+    assert sent[0]["source"] == letters.source
     assert letters.sent() == sorted(letters.written)
     assert {each["sentAgain"] for each in client().document["deadLetters"]} == {True}
 
@@ -234,7 +235,8 @@ def test_others_in_the_same_topic_wait_for_their_own(letters: Letters, others: L
     stranger = client("/resend", {"places": ["0:1"]})
     with gateway_of(others) as of_others:
         of_others.send(reasons=["expired"])
-    letters.resend("--all")
+    for each in (letters, others):
+        each.resend("--all")
 
     assert stranger == (400, {"message": f"{letters.topic} has no record at 0:1"})
     assert (letters.sent(), others.sent()) == (letters.written, others.written)
@@ -282,7 +284,10 @@ def test_kafka_remembers_as_many_places_as_are_taken(letters: Letters, client: C
     """Two characters each: as many as are taken of what brokers keep beside an offset."""
     letters.write(*["expired"] * 2_980)
 
-    assert letters.resend(*(f"0:{at}" for at in range(0, 2_980, 2))) == 0
+    places = [Place(0, at) for at in range(0, 2_980, 2)]
+    resending.Resending({"bootstrap.servers": letters.broker}, letters.topic, Choice(letters.source)).send_places(
+        places
+    )
 
     assert client.send(all=True)["sent"] == 1_490
     assert letters.sent() == sorted(letters.written)

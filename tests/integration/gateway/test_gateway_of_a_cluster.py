@@ -18,7 +18,7 @@ from tests.cluster.fixtures import MakeNamespace
 from tests.harness.names import unique
 from tests.support.gateway.gateway import NOW_MS, Answer, Scene, gateway_over
 
-from delaytopic_gateway.access.rights import AuditLine
+from delaytopic_gateway.access.guard import AuditLine
 from delaytopic_gateway.cluster.access import ClusterAccess
 from delaytopic_gateway.cluster.api_server import ApiServer
 from delaytopic_gateway.cluster.reviews import TrustedProxy
@@ -31,7 +31,7 @@ from delaytopic_relay.core.commands import Schedule
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
-API = "/apis/delaytopic.dev/v1alpha1"
+API = "/apis/delaytopic.dev/v1beta1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 KAFKA = "kafka.gateway.test:9092"
 SINCE = "2026-11-24T00:00:00Z"
@@ -63,6 +63,9 @@ class Cluster(Scene):
         return self.send(method, path.format(shop=self.shop), document, **headers)
 
 
+SCHEDULES: dict[str, dict[str, Any]] = {"reminders": {}, "timers": {"scheduler": {}}}
+
+
 @pytest.fixture(scope="module")
 def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
     client, made = control_plane.client, Cluster()
@@ -71,8 +74,8 @@ def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
         client.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
     client.create(f"{API}/delayclasses", _class(class_name))
     for namespace in (made.shop, made.bank):
-        for name, dialect in (("reminders", "Native"), ("timers", "Scheduler")):
-            _accept(client, _topic(namespace, name, class_name, dialect))
+        for name, schedule in SCHEDULES.items():
+            _accept(client, _topic(namespace, name, class_name, schedule))
     made.tokens = {
         "viewer": _account(control_plane, made.shop, "viewer", [(["delaytopics"], ["get"])]),
         "editor": _account(
@@ -105,23 +108,23 @@ def _can(made: Cluster) -> bool:
 
 def _class(name: str) -> dict[str, Any]:
     return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": name},
         "spec": {"connection": {"bootstrapServers": KAFKA}, "backend": {"type": "KafkaBuckets"}},
     }
 
 
-def _topic(namespace: str, name: str, class_name: str, dialect: str) -> dict[str, Any]:
+def _topic(namespace: str, name: str, class_name: str, schedule: dict[str, Any]) -> dict[str, Any]:
     return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {
             "delayClassName": class_name,
             "source": {"topic": f"{namespace}.{name}.delayed"},
             "target": {"topic": f"{namespace}.{name}"},
-            "schedule": {"dialect": dialect},
+            "schedule": schedule,
         },
     }
 

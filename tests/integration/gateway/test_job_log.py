@@ -13,7 +13,7 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.route import read_topic
 
 from delaytopic_gateway.client import kafka_clients
-from delaytopic_gateway.client.sending import OutgoingRecord
+from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_gateway.errors import TopicError
 from delaytopic_gateway.jobs.job import Action, Job, Part, Selector, State

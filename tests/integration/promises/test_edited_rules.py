@@ -65,38 +65,38 @@ ALL_AT_ONCE = Case(
     before={"schedule": {"maxDelay": "24h", "defaultDelay": f"{WAIT_MS}ms"}},
     after={
         "schedule": {"maxDelay": "2s", "defaultDelay": "1s", "ids": "Disabled"},
-        "target": {"allowed": []},
+        "target": {"allowedTopics": []},
     },
     waiting={
         "maxDelay": Kind(LATER, Arrival(WAIT_MS)),
         "defaultDelay": Kind([], Arrival(WAIT_MS)),
         "ids": Kind([*LATER, ("deliver-id", b"%(n)d")], Arrival(WAIT_MS)),
-        "target.allowed": Kind([*LATER, ("deliver-to", b"%(other)s")], FORBIDDEN),
+        "target.allowedTopics": Kind([*LATER, ("deliver-to", b"%(other)s")], FORBIDDEN),
     },
     later={
         "maxDelay": Kind(LATER, Arrival(None, "beyond-max-delay")),
         "defaultDelay": Kind([], Arrival(1_000)),
         "ids": Kind([("deliver-id", b"%(n)d")], Arrival(None, "unsupported")),
-        "target.allowed": Kind([("deliver-to", b"%(other)s")], FORBIDDEN),
+        "target.allowedTopics": Kind([("deliver-to", b"%(other)s")], FORBIDDEN),
     },
 )
 TO_A_FIXED_DELAY = Case(
     before={},
-    after={"schedule": {"delay": "1s", "ids": "Disabled"}},
+    after={"schedule": {"fixedDelay": "1s", "ids": "Disabled"}},
     waiting={"delay": Kind(LATER, Arrival(WAIT_MS))},
     later={"delay": Kind([], Arrival(1_000)), "headers": Kind(LATER, Arrival(None, "contradictory-headers"))},
     settings=LOG_APPEND_TIME,
 )
 TO_HEADERS = Case(
-    before={"schedule": {"delay": f"{WAIT_MS}ms", "ids": "Disabled"}},
-    after={"schedule": {"delay": None, "ids": "ByHeader"}},
+    before={"schedule": {"fixedDelay": f"{WAIT_MS}ms", "ids": "Disabled"}},
+    after={"schedule": {"fixedDelay": None, "ids": "ByHeader"}},
     waiting={"delay": Kind([], Arrival(WAIT_MS))},
     later={"delay": Kind([], Arrival(0)), "headers": Kind([("deliver-after", b"1s")], Arrival(1_000))},
     settings=LOG_APPEND_TIME,
 )
 TO_ANOTHER_FIXED_DELAY = Case(
-    before={"schedule": {"delay": f"{WAIT_MS}ms", "ids": "Disabled"}},
-    after={"schedule": {"delay": "1s"}},
+    before={"schedule": {"fixedDelay": f"{WAIT_MS}ms", "ids": "Disabled"}},
+    after={"schedule": {"fixedDelay": "1s"}},
     waiting={"delay": Kind([], Arrival(WAIT_MS))},
     later={"delay": Kind([], Arrival(1_000))},
     settings=LOG_APPEND_TIME,

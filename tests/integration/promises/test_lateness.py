@@ -94,7 +94,7 @@ def test_p4_records_are_on_time_with_at_least_once_too(make_route: MakeRoute) ->
 
 
 def test_p4_a_burst_that_waits_on_the_source_for_its_fixed_delay_is_read_in_time(make_route: MakeRoute) -> None:
-    route = make_route(LOG_APPEND_TIME, schedule={"delay": "4s"}, limits={"horizon": "1s"})
+    route = make_route(LOG_APPEND_TIME, schedule={"fixedDelay": "4s"}, limits={"horizon": "1s"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     before = samples(relay)
 

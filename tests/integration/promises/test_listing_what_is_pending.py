@@ -253,7 +253,7 @@ def shards_of(relay: RelayProcess) -> set[int]:
 
 
 def test_records_of_a_fixed_delay_are_listed_too(make_route: MakeRoute) -> None:
-    route = make_route(LOG_APPEND_TIME, schedule={"delay": "1h"}, limits={"horizon": "10m"})
+    route = make_route(LOG_APPEND_TIME, schedule={"fixedDelay": "1h"}, limits={"horizon": "10m"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     base_ms = now_ms()
     produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", b"v", [], 1), Sent(b"k", b"v", [], 1)])

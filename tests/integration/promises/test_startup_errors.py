@@ -65,7 +65,7 @@ WRONG_FIELDS: dict[str, Edit] = {
     "guarantee": put("guarantee", "ExactlyTwice"),
     "limits.memory": put("limits.memory", "lots"),
     "deadLetter.topic": put("deadLetter.topic", "no topic/name"),
-    "schedule.dialect": put("schedule.dialect", "Unheard"),
+    "schedule.cesium.numbers": put("schedule.cesium.numbers", "Unheard"),
 }
 SECRETS_IN_IT: dict[str, Edit] = {
     "kafka.security.password": put("kafka.security.password", SECRET),
@@ -124,7 +124,7 @@ def started_with(directory: Path, text: str) -> RelayProcess:
 
 
 def test_a_fixed_delay_on_a_source_with_the_producers_times_is_refused(make_route: MakeRoute) -> None:
-    route = make_route(schedule={"delay": "2s"})
+    route = make_route(schedule={"fixedDelay": "2s"})
 
     relay = route.start_relay()
 

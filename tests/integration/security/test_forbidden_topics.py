@@ -25,7 +25,7 @@ def test_records_for_topics_without_the_right_become_dead_letters_and_the_others
     tmp_path: Path,
     guarantee: str,
 ) -> None:
-    target = {"allowed": ["*.other", "*.unseen"]}
+    target = {"allowedTopics": ["*.other", "*.unseen"]}
     security = by_password(tmp_path, certificates, SCRAM)
     route = guarded_route(guarded_kafka.sasl, security, guarantee=guarantee, target=target)
     unseen = f"{route.name}.unseen"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from tests.simulation.mutants.breaking import Mutant, Patch
+from tests.simulation.world.source_client import SimulatedSource
 
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.segments import decode_id
@@ -14,6 +15,7 @@ from delaytopic_relay.core.progress import Identity, Progress
 from delaytopic_relay.core.recovery import Acceptance, Begin, Found, SourceTopic, judge
 from delaytopic_relay.engine import recovery
 from delaytopic_relay.engine.recovery import Takeover
+from delaytopic_relay.ports import Place
 
 
 def name_for_id() -> Sequence[Patch]:
@@ -50,11 +52,26 @@ def no_evidence() -> Sequence[Patch]:
     return [(BucketBacklog, "former_life", lambda self, partition, *, offset_reset: None)]
 
 
+def aborted_for_cut() -> Sequence[Patch]:
+    def cut_below(self: SimulatedSource, places: Mapping[int, Place]) -> dict[int, bool]:
+        return {
+            each: self._kafka.source[each].end_of_epoch(place.epoch) < place.position for each, place in places.items()
+        }
+
+    return [(SimulatedSource, "cut_below", cut_below)]
+
+
 MUTANTS = (
     Mutant("name-for-id", "takes the name of a topic for its id", name_for_id, "Identity"),
     Mutant("former-ids", "believes the id entries of a former topic", former_ids, "IdentityBuckets"),
     Mutant("foreign-offsets", "believes offsets whatever they are of", foreign_offsets, "Identity"),
     Mutant("cut-unseen", "does not look whether a log was cut and has grown again", cut_unseen, "Identity"),
+    Mutant(
+        "aborted-for-cut",
+        "takes a log for cut where a later epoch has begun with aborted records",
+        aborted_for_cut,
+        "IdentityBuckets",
+    ),
     Mutant(
         "bare-offset-believed",
         "goes on from a bare offset, whatever bucket topics hold",

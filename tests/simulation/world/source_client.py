@@ -8,9 +8,11 @@ from typing import TypeVar
 from tests.simulation.faults import Fault, Gate, What
 from tests.simulation.world.group import Member
 from tests.simulation.world.kafka import Kafka
+from tests.simulation.world.source_log import SourceRecord
 
 from delaytopic_process.open_transactions import OpenTransaction
 from delaytopic_relay.core import membership
+from delaytopic_relay.core.epochs import EpochStart
 from delaytopic_relay.core.membership import Heard, Step, Unowned
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds
@@ -43,7 +45,7 @@ class SimulatedSource:
         self._unowned = Unowned()
         self._topic = kafka.topic
         self._epochs: dict[int, int] = {}
-        """Of the last record that was handed out of each shard, since it was last read from an offset."""
+        """Of the last entry that was read of each shard, since it was last read from an offset."""
 
     def subscribe(self, assignment: Assignment) -> None:
         self._assignment = assignment
@@ -152,14 +154,13 @@ class SimulatedSource:
             self._answer(Heard.OFFSET_GONE)
             return Batch([])
         messages, self.positions[shard] = log.read(position, limit)
-        epoch = messages[-1].epoch if messages else -1
-        if messages:
-            self._epochs[shard] = epoch
+        if self.positions[shard] > position:
+            self._epochs[shard] = log.entries[self.positions[shard] - 1].epoch
         end = log.stable_end
         at_end = self.positions[shard] >= end and (bool(messages) or self._told_end.get(shard) != end)
         if at_end:
             self._told_end[shard] = end
-        return Batch(read(messages), end if at_end else None, epoch)
+        return Batch(read(messages), end if at_end else None, _epochs_of(messages))
 
     def read_from(self, shard: int, offset: int) -> None:
         self._ask("read from", lambda: self._seek(shard, offset))
@@ -185,9 +186,7 @@ class SimulatedSource:
 
     def cut_below(self, places: Mapping[int, Place]) -> dict[int, bool]:
         logs = self._kafka.source
-        return self._ask(
-            "look", lambda: {shard: logs[shard].end_of_epoch(epoch) < at for shard, (at, epoch) in places.items()}
-        )
+        return self._ask("look", lambda: {shard: logs[shard].is_cut_below(*place) for shard, place in places.items()})
 
     def first_at(self, shard: int, time_ms: int) -> int | None:
         return self._ask("look", lambda: self._kafka.source[shard].first_at(time_ms))
@@ -256,6 +255,14 @@ class SimulatedSource:
         if self._owned:
             self._assignment.revoked(sorted(self._owned))
         self._kafka.group.leave(self.member)
+
+
+def _epochs_of(messages: Sequence[SourceRecord]) -> list[EpochStart]:
+    starts: list[EpochStart] = []
+    for message in messages:
+        if not starts or message.epoch != starts[-1].epoch:
+            starts.append(EpochStart(message.place, message.epoch))
+    return starts
 
 
 def _in_vain(act: Callable[[], None]) -> None:

@@ -61,7 +61,7 @@ class AuditJobs:
             # An address for pods that the loopback has.
             "master": f"k8s://{self.plane.url}",
             "credentialsSecret": SECRET,
-            "conf": {f"spark.hadoop.{name}": value for name, value in options.items()},
+            "sparkConf": {f"spark.hadoop.{name}": value for name, value in options.items()},
         }
         spec = self.topic.spec_written() | {"connection": {"bootstrapServers": self.topic.bootstrap_servers}}
         metadata = {"name": self.topic.name, "namespace": self.namespace}

@@ -63,14 +63,14 @@ class AuditedTopic:
         """Return its spec as its author would write it."""
         return {
             "source": {"topic": self.source},
-            "target": {"topic": self.target, "allowed": [self.other]},
+            "target": {"topic": self.target, "allowedTopics": [self.other]},
             "deadLetter": {"topic": self.dead_letter},
             "slo": {"lateness": "5s", "objective": "99.9%", "window": "24h"},
             **self.spec,
         }
 
     def _document(self) -> dict[str, Any]:
-        document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "spec": self.spec_written()}
+        document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "spec": self.spec_written()}
         return {**document, "metadata": {"name": self.name, "namespace": "tests"}}
 
     def audit(self, spark: SparkSession, *, any_clock: bool = True, restart: bool = False, **given: Any) -> Audit:

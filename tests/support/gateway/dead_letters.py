@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from delaytopic_api.records import DeadLetter, Headers, dead_letter_headers
-from delaytopic_gateway.client.dead_letters import Choice, Place, Progress, StoredRecord
-from delaytopic_gateway.client.resending import Outcome
-from delaytopic_gateway.kafka.dead_letters import Keep
-from delaytopic_gateway.kafka.window import Before, Window
+from delaytopic_gateway.client.dead_letters import Choice, Outcome, Place, Progress, StoredRecord
+from delaytopic_gateway.kafka.window import Before, Keep, Window
 
 AT_MS = 1_795_269_000_000
 
@@ -40,8 +37,8 @@ class LettersOfAScene:
     progress: Progress | None = field(default_factory=Progress)
     most: int = 1_000
     """Offsets of each partition that a window has."""
-    asked: list[tuple[str, str, Choice, Sequence[Place] | None, bool]] = field(default_factory=list)
-    outcome: Outcome = field(default_factory=lambda: Outcome(Counter({"shop.reminders.delayed": 2})))
+    asked: list[tuple[str, Choice, Sequence[Place] | None, bool]] = field(default_factory=list)
+    outcome: Outcome = field(default_factory=lambda: Outcome([Place(0, 1), Place(0, 4)]))
 
     def window(self, topic: str, before: Before | None, keep: Keep) -> Window:
         found = self.records.get(topic, [])
@@ -62,8 +59,6 @@ class LettersOfAScene:
     def at(self, topic: str, place: Place) -> tuple[StoredRecord, Progress | None] | None:
         return next(((each, self.progress) for each in self.records.get(topic, []) if each.place == place), None)
 
-    def send(
-        self, topic: str, source: str, choice: Choice, places: Sequence[Place] | None, *, dry_run: bool
-    ) -> Outcome:
-        self.asked.append((topic, source, choice, places, dry_run))
+    def send(self, topic: str, choice: Choice, places: Sequence[Place] | None, *, dry_run: bool) -> Outcome:
+        self.asked.append((topic, choice, places, dry_run))
         return self.outcome

@@ -40,8 +40,13 @@ class Letters:
         produce(self.broker, self.topic, records)
 
     def resend(self, *arguments: str) -> int:
-        """Run the command here."""
-        return run(["dead-letters", "resend", self.topic, *arguments, "-b", self.broker])
+        """Run the command here, without a gateway."""
+        return run(["dead-letters", "resend", self.source, "-o", "text", *arguments, *self.way])
+
+    @property
+    def way(self) -> list[str]:
+        """The options by which the command asks Kafka itself."""
+        return ["-b", self.broker, "--dead-letter", self.topic]
 
     def sent(self, topic: str | None = None) -> list[str]:
         """Return the values that arrived, sorted."""

@@ -17,11 +17,12 @@ from tests.support.relay.statuses import relay_status, shard
 
 from delaytopic_api.relay import ShardState
 from delaytopic_api.values import Dialect, Ids
-from delaytopic_gateway.access.rights import Access, AuditLine, LoopbackAccess
+from delaytopic_gateway.access.guard import AuditLine
+from delaytopic_gateway.access.rights import Access, LoopbackAccess
 from delaytopic_gateway.app import gateway_app
+from delaytopic_gateway.client.new_records import OutgoingRecord, Written
 from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.relay_listing import RelayAnswer
-from delaytopic_gateway.client.sending import OutgoingRecord, Written
 from delaytopic_gateway.server import serving
 from delaytopic_gateway.service.gateway import Gateway
 from delaytopic_gateway.service.served_topics import Cluster, ServedTopic
@@ -119,13 +120,13 @@ class Scene:
         return self.past.get(topic, [])[-last:]
 
     def ask(self, urls: Sequence[str], parameters: Mapping[str, int | str]) -> list[RelayAnswer]:
-        return [self._answer(url, parameters) for url in urls]
+        return [self.answer(url, urlencode(parameters)) for url in urls]
 
-    def _answer(self, name: str, parameters: Mapping[str, int | str]) -> RelayAnswer:
+    def answer(self, name: str, parameters: str) -> RelayAnswer:
         """Return what a relay with one shard for each partition answers."""
         (served,) = [served for served in self.waiting if served.full_name == name]
         try:
-            query = parse_query(urlencode(parameters))
+            query = parse_query(parameters)
         except BadRequest as error:
             return RelayAnswer(name, problem=f"answered 400: {error}")
         found = sorted(

@@ -15,8 +15,8 @@ from delaytopic_api.records import DELIVER_ACTION, DELIVER_AT, DELIVER_ID, Heade
 from delaytopic_api.relay import ShardState
 from delaytopic_gateway.access.rights import Access, LoopbackAccess
 from delaytopic_gateway.app import gateway_app
+from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.client.relay_listing import RelayAnswer
-from delaytopic_gateway.client.sending import OutgoingRecord
 from delaytopic_gateway.jobs.job import Job
 from delaytopic_gateway.jobs.runner import Fenced
 from delaytopic_gateway.jobs.service import Jobs, SeenJob

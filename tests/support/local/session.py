@@ -63,7 +63,7 @@ def local_session(folder: Path, broker: str, redis_url: str, **spec: Any) -> Ite
     """Run it on these servers until the body ends; other commands of this process find it meanwhile."""
     name = unique("reminders")
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": name, "namespace": "shop"},
         "spec": {

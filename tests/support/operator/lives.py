@@ -43,7 +43,7 @@ from delaytopic_operator.report.status import StatusMetrics, StatusWriter
 from delaytopic_operator.resources import child_name
 from delaytopic_operator.runtime.resync import Resync
 
-API = "/apis/delaytopic.dev/v1alpha1"
+API = "/apis/delaytopic.dev/v1beta1"
 PARTITIONS = 2
 CHILDREN = {
     "/apis/apps/v1": ("deployments",),
@@ -83,7 +83,7 @@ class World:
             "backend": {"type": "RedisZset", "redis": {"url": self.redis_url}},
             "defaults": {"partitions": PARTITIONS, "replicationFactor": 1},
         }
-        document: Object = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayClass"}
+        document: Object = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayClass"}
         document |= {"metadata": {"name": self.class_name}, "spec": spec}
         self.plane.client.apply(f"{API}/delayclasses/{self.class_name}", document)
 
@@ -94,7 +94,7 @@ class World:
             "target": {"topic": f"{self.team}.{name}"},
         }
         metadata = {"name": name, "namespace": self.team, "annotations": annotations or {}}
-        document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "metadata": metadata}
+        document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "metadata": metadata}
         self.plane.client.apply(self.path(name), document | {"spec": {**usual, **spec}})
 
     def find(self, name: str) -> Object | None:

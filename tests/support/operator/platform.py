@@ -13,7 +13,7 @@ from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.process import OperatorProcess
 
 PLURALS = {"DelayClass": "delayclasses", "DelayTopic": "delaytopics"}
-API = "/apis/delaytopic.dev/v1alpha1"
+API = "/apis/delaytopic.dev/v1beta1"
 QUICK = {"resync": "10s", "poll": "1s", "statusInterval": "0s", "leaseDuration": "5s"}
 """Settings under which a test does not wait long."""
 
@@ -89,7 +89,7 @@ class Platform:
         annotations: dict[str, str] | None = None,
     ) -> None:
         metadata = {"name": name, "annotations": annotations or {}}
-        document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
+        document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": kind, "metadata": metadata, "spec": spec}
         scope = f"{API}/namespaces/{namespace}" if namespace is not None else API
         self.client.apply(f"{scope}/{PLURALS[kind]}/{name}", document)
 

@@ -30,7 +30,7 @@ class OperatorProcess(ChildProcess):
         self._module = module
         self.log_file = directory / f"{name}.log"
         self._config = directory / f"{name}.yaml"
-        document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "OperatorConfig", "namespace": namespace}
+        document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "OperatorConfig", "namespace": namespace}
         self._config.write_text(yaml.safe_dump(document | {"httpPort": 0} | settings))
         self._kubeconfig = kubeconfig
         self._started_at = 0

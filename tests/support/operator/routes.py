@@ -98,5 +98,5 @@ def route_of_yaml(text: str, config: OperatorConfig) -> Route:
 
 
 def _document(model: type[D], metadata: dict[str, Any], spec: dict[str, Any]) -> D:
-    content = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": model.__name__, "metadata": metadata, "spec": spec}
+    content = {"apiVersion": "delaytopic.dev/v1beta1", "kind": model.__name__, "metadata": metadata, "spec": spec}
     return validate(model, content)

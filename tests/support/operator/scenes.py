@@ -40,7 +40,7 @@ POD: dict[str, Any] = {"kind": "Pod", "metadata": {"name": "relay-1", "namespace
 def delay_class(**spec: Any) -> DelayClass:
     """The only one, with further fields of its spec."""
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": "standard"},
         "spec": {
@@ -62,7 +62,7 @@ def document(*, deleted_ms: int | None = NOW_MS, annotations: Mapping[str, str] 
     if deleted_ms is not None:
         metadata["deletionTimestamp"] = instant(deleted_ms)
     usual = {"delayClassName": "standard", "source": {"topic": "shop.a"}, "target": {"topic": "shop.b"}}
-    of_kind = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic"}
+    of_kind = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic"}
     return {**of_kind, "metadata": metadata, "spec": {**usual, **spec}}
 
 

@@ -47,7 +47,7 @@ class BucketTopic(NamedTuple):
 def wanted(*, of_class: Mapping[str, Any] | None = None, **spec: Any) -> Wanted:
     """A DelayTopic with Redis; `source`, `target` and `deadLetter` are added to the usual ones."""
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": "reminders", "namespace": "shop"},
         "spec": {
@@ -67,7 +67,7 @@ def wanted(*, of_class: Mapping[str, Any] | None = None, **spec: Any) -> Wanted:
 
 def _class(spec: Mapping[str, Any]) -> DelayClass:
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": "standard"},
         "spec": {"connection": CONNECTION, **spec},

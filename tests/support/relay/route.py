@@ -17,7 +17,7 @@ from confluent_kafka import Producer, TopicPartition
 from tests.support.relay.process import RelayProcess, wait_for
 
 from delaytopic_api.relay import RelayConfig
-from delaytopic_api.values import CAPABILITIES, BackendType, Dialect, bucket_topics
+from delaytopic_api.values import BackendType, bucket_topics
 from delaytopic_gateway.client.raw_records import Coordinates, Headers, RawRecord
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_local.verifier.reading import Rules, read_dead_letter, read_delivered, read_source
@@ -84,7 +84,7 @@ class Route:
             "namespace": "tests",
             "groupId": f"delaytopic.tests.{self.name}",
             "source": {"topic": self.source},
-            "target": {"topic": self.target, "allowed": [self.other]},
+            "target": {"topic": self.target, "allowedTopics": [self.other]},
             "deadLetter": {"topic": self.dead_letter},
             "schedule": {"maxDelay": "720h"},
             "precision": "50ms",
@@ -99,8 +99,8 @@ class Route:
             "limits": {"horizon": "2s", "sessionTimeout": f"{SESSION_TIMEOUT_S}s"},
         }
         merged = _merged(document, self.spec)
-        if CAPABILITIES[Dialect(merged["schedule"].get("dialect", Dialect.NATIVE))].history:
-            merged["history"] = {"topic": self.history}
+        if "scheduler" in merged["schedule"]:
+            merged["schedule"]["scheduler"] = {"history": {"topic": self.history}} | merged["schedule"]["scheduler"]
         return RelayConfig.model_validate(merged)
 
     def topic_mark(self) -> str:
@@ -184,7 +184,7 @@ class Route:
             max_delay_ms=schedule.max_delay.ms,
             allowed_targets=(self.other,),
             default_delay_ms=schedule.default_delay.ms if schedule.default_delay is not None else None,
-            fixed_delay_ms=schedule.delay.ms if schedule.delay is not None else None,
+            fixed_delay_ms=schedule.fixed_delay.ms if schedule.fixed_delay is not None else None,
         )
 
     def read(self, topic: str, *, committed: bool = True) -> list[RawRecord]:

@@ -61,7 +61,7 @@ def config_for(source: str, target: str, dead_letter: str, allowed: list[str] | 
             "namespace": "tests",
             "groupId": "g",
             "source": {"topic": source},
-            "target": {"topic": target, "allowed": allowed or []},
+            "target": {"topic": target, "allowedTopics": allowed or []},
             "deadLetter": {"topic": dead_letter},
             "schedule": {"maxDelay": "87600h"},
             "precision": "1s",

@@ -58,8 +58,8 @@ def test_help_and_mistakes_wait_for_no_library(argument: str) -> None:
     [
         (["delaytopic_cli.__main__", "send", "a", "--value", "x"], "confluent_kafka", "client"),
         (["delaytopic_cli.__main__", "watch", "a"], "confluent_kafka", "client"),
-        (["delaytopic_cli.__main__", "cancel", "a", "1"], "confluent_kafka", "client"),
-        (["delaytopic_cli.__main__", "dead-letters", "list", "a"], "confluent_kafka", "client"),
+        (["delaytopic_cli.__main__", "cancel", "a", "1", "-b", "b"], "confluent_kafka", "client"),
+        (["delaytopic_cli.__main__", "dead-letters", "list", "a", "-b", "b"], "confluent_kafka", "client"),
         (["delaytopic_cli.__main__", "local", "-f", __file__], "rich", "local"),
         (["delaytopic_gateway.__main__", "--help"], "fastapi", "gateway"),
         (["delaytopic_cli.__main__", "audit", "run", "--help"], "pyspark", "audit"),
@@ -86,6 +86,20 @@ def test_commands_of_producers_need_the_client_extra_only(command: str) -> None:
     arguments = ["delaytopic_cli.__main__", command, "--help"]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, others, *arguments], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("program", ["delaytopic_cli.__main__", "delaytopic_cli.kubectl.__main__"])
+@pytest.mark.parametrize("command", ["pending", "get", "reschedule", "cancel", "jobs", "dead-letters"])
+def test_commands_on_records_need_no_extra_to_go_through_a_gateway(program: str, command: str) -> None:
+    missing = "confluent_kafka,fastapi,starlette,jinja2,kubernetes"
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, missing, program, command, "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert (done.returncode, done.stderr) == (0, "")

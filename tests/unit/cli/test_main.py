@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from delaytopic_cli.__main__ import cli, run
 from delaytopic_cli.commands.send import summary, timing_of
-from delaytopic_gateway.client.sending import Sent, Timing
+from delaytopic_gateway.client.new_records import Timing
+from delaytopic_gateway.client.sending import Sent
 from delaytopic_process.errors import InputError
 
 IN_SECONDS = (
@@ -83,7 +84,7 @@ def test_wrong_input_is_one_clear_line(
 def test_every_problem_of_a_document_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "topics.yaml"
     file.write_text(
-        "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: x}\n"
+        "apiVersion: delaytopic.dev/v1beta1\nkind: DelayTopic\nmetadata: {name: x}\n"
         "spec: {source: {topic: a}, target: {topic: a}, precision: soon}\n",
         encoding="utf-8",
     )

@@ -64,7 +64,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
             pytest.fail(f"delaytopic {' '.join(arguments)}: {error.format_message()}")
 
 
-@pytest.mark.parametrize("arguments", [["sent", "topic"], ["send", "--afer", "1s", "topic"], ["dead-letters", "show"]])
+@pytest.mark.parametrize("arguments", [["sent", "topic"], ["send", "--afer", "1s", "topic"], ["dead-letters", "sow"]])
 def test_a_command_or_option_that_does_not_exist_is_found(arguments: list[str]) -> None:
     with pytest.raises(click.UsageError):
         parse(cli, arguments)

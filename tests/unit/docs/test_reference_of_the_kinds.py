@@ -11,7 +11,7 @@ from delaytopic_api.documents import ConditionType
 REFERENCE = ROOT / "docs" / "reference"
 
 
-@pytest.mark.parametrize("page", ["delaytopic.md", "delayclass.md"])
+@pytest.mark.parametrize("page", ["delaytopic-fields.md", "delayclass.md"])
 def test_its_tables_are_those_of_the_models(page: str) -> None:
     text = (REFERENCE / page).read_text(encoding="utf-8")
 
@@ -33,4 +33,6 @@ def test_a_field_has_its_type_and_its_meaning() -> None:
         "`None`, `Delivery`, `Ingest`, `All` | Delivery: take records in, hold what is due. Ingest: deliver, take "
         "nothing in. All: both stand still. Default: None. |"
     )
-    assert rows["`source.topic`"] == "string, required | The topic's name; it cannot be changed later. |"
+    assert rows["`source.topic`"] == (
+        "string, required | The topic's name, such as `shop.reminders`; it cannot be changed later. |"
+    )

@@ -38,11 +38,11 @@ def rows() -> list[Row]:
 
 
 def leaves(model: type[BaseModel], path: str = "") -> Iterator[str]:
-    """Yield every field that holds a value, by the names that documents have."""
+    """Yield every field that holds a value, or that is one by being there, by the names that documents have."""
     for name, field in model.model_fields.items():
         place = f"{path}{field.alias or name}"
         inner = [each for each in types_in(field.annotation) if isinstance(each, type) and issubclass(each, BaseModel)]
-        if inner:
+        if any(each.model_fields for each in inner):
             for each in inner:
                 yield from leaves(each, f"{place}.")
         else:

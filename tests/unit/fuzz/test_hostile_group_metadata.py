@@ -59,7 +59,7 @@ genuine = st.builds(
         tuple
     ),
     numbers,
-    st.sampled_from([Identity(), Identity("Mk3OEYBS", "4L6g3nSh", 7)]),
+    st.sampled_from([Identity(), Identity("Mk3OEYBS", "4L6g3nSh", 7), Identity("", "4L6g3nSh", -1, 3)]),
 ).map(encode_metadata)
 texts = st.text(st.sampled_from("0123456789;:,-~./ ab_٣\x00é"), max_size=200) | st.text(max_size=200)
 

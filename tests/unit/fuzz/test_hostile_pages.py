@@ -13,8 +13,10 @@ from tests.unit.operator.scaling.scenes import POLICY, SLEEPY, shard, source, st
 
 from delaytopic_api import RelayStatus
 from delaytopic_api.relay import PendingList
-from delaytopic_gateway.client.pending import report, table_lines
+from delaytopic_gateway.client.pending import report
 from delaytopic_gateway.client.relay_listing import RelayAnswer
+from delaytopic_gateway.documents import record_page
+from delaytopic_gateway.reach.text import pending_lines
 from delaytopic_operator.observe.fleet import Fleet, RelayPage, availability, backlog
 from delaytopic_operator.scaling.decision import decide
 from delaytopic_operator.scaling.signals import gather
@@ -121,13 +123,13 @@ def test_every_list_of_what_is_pending_is_refused_or_shown(
             except ValueError:
                 answers.append(RelayAnswer("http://relay", problem="no list"))
         try:
-            shown = report("shop/reminders", answers, 10)
+            shown = record_page(report("shop/reminders", answers, 10))
         except ProgramError:
             counts["refused"] += 1
             return
         counts["shown"] += 1
-        json.dumps(shown.to_json())
-        list(table_lines(shown, now_ms=NOW_MS, width=120))
+        shown.model_dump_json(by_alias=True)
+        list(pending_lines(shown, of_all=True, now_ms=NOW_MS, width=120))
 
     tried = fuzz(st.lists(pages(PENDING), min_size=1, max_size=3), read, seconds)
 

@@ -70,7 +70,10 @@ def audit_config_map(
     """In `documents.yaml` the DelayTopic, and the DelayClass if it has one; in `executor.yaml` the template of
     executor pods, if there are to be any.
     """
-    documents = [topic_document(topic), *([class_document(delay_class)] if delay_class is not None else [])]
+    documents = [
+        topic_document(topic, delay_class),
+        *([class_document(delay_class)] if delay_class is not None else []),
+    ]
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

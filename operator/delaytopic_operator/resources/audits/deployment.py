@@ -130,7 +130,7 @@ class _ClassAudit:
         """Yield ConfigMaps by name: a key for each document, as many in one as there is room for."""
         number, size, data = 0, 0, {CLASS_KEY: write_yaml([class_document(self._class)])}
         for topic in self._topics:
-            text = write_yaml([topic_document(topic)])
+            text = write_yaml([topic_document(topic, self._class)])
             key = f"{child_name(Key(topic.metadata.namespace, topic.metadata.name))}.yaml"
             if data and size + len(text.encode()) > LARGEST_CONFIG_MAP:
                 yield f"{self._name}-{number}", data

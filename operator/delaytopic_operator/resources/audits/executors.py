@@ -38,14 +38,14 @@ def audit_of_class(audit: AuditConfig, template: AuditTemplate) -> AuditConfig:
     of_class = {
         "min": least,
         "max": executors.max or max(audit.executors.max, least),
-        "resources": executors.resources or audit.executors.resources,
+        "resources": executors.resources.as_container() or audit.executors.resources,
     }
     return audit.model_copy(
         update={
             "mode": template.mode if template.mode and audit.driver_account else audit.mode,
             "executors": audit.executors.model_copy(update=of_class),
-            "resources": template.resources or audit.resources,
-            "conf": audit.conf | template.conf,
+            "resources": template.resources.as_container() or audit.resources,
+            "spark_conf": audit.spark_conf | template.spark_conf,
         }
     )
 

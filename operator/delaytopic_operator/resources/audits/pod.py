@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from delaytopic_api.documents import DEFAULT_CLASS_ANNOTATION, DelayClass, DelayTopic, Model
+from delaytopic_api.documents import DelayClass, DelayTopic, Model
 from delaytopic_api.values import Quantity
 from delaytopic_operator.config import AuditConfig, OperatorConfig
 from delaytopic_operator.model.reconciliation import Key
@@ -33,17 +33,16 @@ _NOT_AUDITED: Final = ("relay", "relayNamespace", "autoscaling", "audit")
 """The fields about pods: an audit does not read them, and they change often."""
 
 
-def topic_document(topic: DelayTopic) -> Document:
-    """Return the DelayTopic as far as an audit reads it."""
-    return _document(topic, {"name": topic.metadata.name, "namespace": topic.metadata.namespace})
+def topic_document(topic: DelayTopic, of_class: DelayClass | None) -> Document:
+    """Return the DelayTopic as far as an audit reads it; it names its class, whichever the default is by then."""
+    document = _document(topic, {"name": topic.metadata.name, "namespace": topic.metadata.namespace})
+    named = {"delayClassName": of_class.metadata.name} if of_class is not None else {}
+    return {**document, "spec": {**document["spec"], **named}}
 
 
 def class_document(of_class: DelayClass) -> Document:
     """Return the DelayClass as far as an audit reads it."""
-    named: Document = {"name": of_class.metadata.name}
-    if of_class.is_default:
-        named["annotations"] = {DEFAULT_CLASS_ANNOTATION: "true"}
-    return _document(of_class, named)
+    return _document(of_class, {"name": of_class.metadata.name})
 
 
 def _document(document: DelayTopic | DelayClass, named: Document) -> Document:
@@ -115,7 +114,7 @@ def common_options(audit: AuditConfig, master: str, ledger: str) -> dict[str, st
 
 def words_of(options: Mapping[str, str], audit: AuditConfig) -> list[str]:
     """Return the command line: these options, and Spark's settings."""
-    conf = (word for name, value in sorted(audit.conf.items()) for word in ("--conf", f"{name}={value}"))
+    conf = (word for name, value in sorted(audit.spark_conf.items()) for word in ("--conf", f"{name}={value}"))
     return ["audit", "run", *(word for option in options.items() for word in option), *conf, "--exit-zero"]
 
 

@@ -24,12 +24,14 @@ def path(control_plane: ControlPlane) -> str:
     """The collection of DelayTopics in a namespace of these tests."""
     namespace = unique("changed")
     control_plane.client.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
-    return f"/apis/delaytopic.dev/v1alpha1/namespaces/{namespace}/delaytopics"
+    return f"/apis/delaytopic.dev/v1beta1/namespaces/{namespace}/delaytopics"
 
 
 def changed(control_plane: ControlPlane, path: str, case: dict[str, Any]) -> None:
     name = unique("reminders")
     stored = control_plane.client.create(path, merged(document_of(case), {"metadata": {"name": name}}))
+    if "status" in case:
+        stored = control_plane.client.merge(f"{path}/{name}/status", {"status": case["status"]})
     control_plane.client.replace(f"{path}/{name}", merged(stored, case["change"]), dryRun="All")
 
 

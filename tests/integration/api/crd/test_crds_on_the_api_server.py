@@ -32,7 +32,7 @@ STATUS = {
 
 
 def collection(namespace: str) -> str:
-    return f"/apis/delaytopic.dev/v1alpha1/namespaces/{namespace}/delaytopics"
+    return f"/apis/delaytopic.dev/v1beta1/namespaces/{namespace}/delaytopics"
 
 
 def created(control_plane: ControlPlane, namespace: str, name: str = "reminders", **spec: Any) -> str:
@@ -89,9 +89,9 @@ def test_get_shows_how_it_stands(control_plane: ControlPlane, namespace: str) ->
 
     [head, row] = control_plane.kubectl("get", "dtopic", "-n", namespace).splitlines()
 
-    assert head.split() == ["NAME", "READY", "REASON", "PENDING", "OVERDUE", "NEXT-DUE", "RELAYS", "P99", "AGE"]
+    assert head.split() == ["NAME", "READY", "REASON", "PENDING", "OVERDUE", "NEXT", "DUE", "P99", "AGE"]
     seen = row.split()[:-1]
-    assert seen == ["reminders", "True", "Delivering", "1200", "0", "2026-11-21T12:00:05Z", "1/1", "12ms"]
+    assert seen == ["reminders", "True", "Delivering", "1200", "0", "2026-11-21T12:00:05Z", "12ms"]
 
 
 def test_everything_that_delays_is_listed_by_one_word(control_plane: ControlPlane, namespace: str) -> None:
@@ -149,6 +149,23 @@ def test_a_condition_is_there_once(control_plane: ControlPlane, namespace: str) 
 
     with pytest.raises(RequestRefused, match="Duplicate value"):
         control_plane.client.merge(f"{path}/status", {"status": {"conditions": [READY, READY]}})
+
+
+def test_two_managers_each_keep_their_own_entries_of_a_list(control_plane: ControlPlane, namespace: str) -> None:
+    smallest = merged(SMALLEST["DelayTopic"], {"metadata": {"namespace": namespace}})
+    path = f"{collection(namespace)}/{smallest['metadata']['name']}"
+    night = {"from": "2026-11-21T02:00:00Z", "until": "2026-11-21T03:00:00Z", "reason": "an upgrade"}
+    day = night | {"from": "2026-11-22T12:00:00Z", "until": "2026-11-22T13:00:00Z"}
+    of_git = {"target": {"allowedTopics": ["shop.*"]}, "slo": {"exclusions": [night]}}
+    of_a_person = {"target": {"topic": "reminders", "allowedTopics": ["mails"]}, "slo": {"exclusions": [day]}}
+    control_plane.client.apply(path, merged(smallest, {"spec": of_git}), manager="git")
+
+    added = control_plane.client.apply(path, merged(smallest, {"spec": of_a_person}), manager="person")
+    kept = control_plane.client.apply(path, smallest, manager="git")
+
+    assert added["spec"]["target"]["allowedTopics"] == ["shop.*", "mails"]
+    assert added["spec"]["slo"]["exclusions"] == [night, day]
+    assert (kept["spec"]["target"]["allowedTopics"], kept["spec"]["slo"]["exclusions"]) == (["mails"], [day])
 
 
 def test_writing_the_status_leaves_the_spec_alone(control_plane: ControlPlane, namespace: str) -> None:

@@ -30,7 +30,7 @@ def test_topics_that_allow_no_verdict_are_reported_at_once(kafka: KafkaAddress, 
     create_topics(kafka.bootstrap_servers, [TopicPlan(source, 1, {"message.timestamp.type": "CreateTime"})])
     file = tmp_path / "topics.yaml"
     file.write_text(
-        "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: orders, namespace: shop}\n"
+        "apiVersion: delaytopic.dev/v1beta1\nkind: DelayTopic\nmetadata: {name: orders, namespace: shop}\n"
         f"spec: {{source: {{topic: {source}}}, target: {{topic: {target}}}}}\n",
         encoding="utf-8",
     )

@@ -18,8 +18,9 @@ from tests.support.audit.delay_topics import AuditedTopic, Headers
 from tests.support.relay.process import wait_for
 from tests.unit.audit.messages import reading
 
+from delaytopic_api.documents import member
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
-from delaytopic_api.relay import KafkaClient, RelayConfig
+from delaytopic_api.relay import KafkaClient, RelayConfig, RelaySchedule
 from delaytopic_api.values import Dialect
 from delaytopic_audit.errors import ReadingError
 from delaytopic_audit.model.manifest import Range, Role
@@ -163,7 +164,7 @@ def test_both_readers_give_the_same_rows_of_a_dialect_that_reads_values(
         producer.produce(topic.source, value, b"id", 0, headers=headers)
     assert producer.flush(30) == 0
     job = job_of(topic, 0, 3)
-    schedule = job.config.schedule.model_copy(update={"dialect": dialect})
+    schedule = RelaySchedule.model_validate(job.config.schedule.to_document() | member(dialect))
     job = replace(job, config=job.config.model_copy(update={"schedule": schedule}))
 
     by_client = rows_of(read_by_client(spark, job))

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -207,7 +208,7 @@ class Audited:
 
 @pytest.fixture(scope="module")
 def audited(spark: SparkSession, kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory) -> Audited:
-    spec = {"schedule": {"dialect": "Redelivery", "maxDelay": "12h"}}
+    spec = {"schedule": {"redelivery": {}, "maxDelay": "12h"}}
     topic = AuditedTopic(unique("markers"), kafka.bootstrap_servers, tmp_path_factory.mktemp("markers"), spec).create(1)
     base_ms = (time.time_ns() // 1_000_000 // HOUR_MS - 12) * HOUR_MS
     truth, found, reports, from_ms = Truth(base_ms), list[Found](), list[Report](), 0
@@ -271,7 +272,7 @@ def test_the_audit_of_a_relay_that_puts_off_says_one_hundred_percent(
     spark: SparkSession, kafka: KafkaAddress, redis: RedisAddress, tmp_path: Path
 ) -> None:
     # Given messages that nobody ends, some of them kept alive, and messages that are ended
-    spec = {"schedule": {"dialect": "Redelivery"}}
+    spec: dict[str, Any] = {"schedule": {"redelivery": {}}}
     servers = Servers(kafka.bootstrap_servers, redis.url)
     route = Route(servers, tmp_path, unique("kept"), spec).create_topics(**LOG_APPEND_TIME)
     kinds = {"abandoned": range(20), "kept": range(20, 40), "ended": range(40, 60)}

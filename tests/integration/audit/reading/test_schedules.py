@@ -70,7 +70,9 @@ def by_python(of: RelayConfig, records: list[Any], generations: Sequence[RulesFr
 
 
 @pytest.mark.takes_long("a cold Spark compiles many functions")
-@pytest.mark.parametrize("schedule", [{}, {"defaultDelay": "5m"}, {"delay": "5m"}], ids=["none", "default", "fixed"])
+@pytest.mark.parametrize(
+    "schedule", [{}, {"defaultDelay": "5m"}, {"fixedDelay": "5m"}], ids=["none", "default", "fixed"]
+)
 def test_plain_schedules_become_the_same_rows_by_sql_as_by_python(
     spark: SparkSession, schedule: dict[str, Any]
 ) -> None:
@@ -84,7 +86,7 @@ def test_plain_schedules_become_the_same_rows_by_sql_as_by_python(
     expected = by_python(of, records)
     assert [row or other for row, other in zip(rows, expected, strict=True)] == expected
     by_sql = [each for row, (each, time) in zip(rows, headers, strict=True) if row is not None and time == TIMES[0]]
-    assert by_sql == [each for each in PLAIN if "delay" not in schedule or not has_control(each)]
+    assert by_sql == [each for each in PLAIN if "fixedDelay" not in schedule or not has_control(each)]
 
 
 @pytest.mark.takes_long("a cold Spark compiles many functions")

@@ -24,7 +24,7 @@ from tests.support.operator.platform import Platform
 from delaytopic_cli.kubectl.__main__ import run
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_cli.kubectl.delay_topic import delay_topic
-from delaytopic_cli.kubectl.pending import ask_pods, running_pods
+from delaytopic_cli.kubectl.relays import ask_pods, running_pods
 from delaytopic_cli.plan.command import plan
 from delaytopic_gateway.client.relay_listing import RelayAnswer
 
@@ -83,7 +83,7 @@ def reminders(planned: Planned) -> str:
 def settings_of(platform: Platform) -> dict[str, Any]:
     labels = {"app.kubernetes.io/part-of": "delaytopic", "app.kubernetes.io/component": "operator"}
     config = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "OperatorConfig",
         "namespace": platform.namespace,
         "watchNamespaces": [platform.team],
@@ -105,7 +105,7 @@ def topic_file(platform: Platform, directory: Path, name: str, **spec: object) -
         "target": {"topic": f"{platform.team}.{name}"},
     }
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": name, "namespace": platform.team},
         "spec": {**usual, **spec},

@@ -18,7 +18,7 @@ SINCE = "2026-11-21T14:00:40Z"
 
 def delay_topic(namespace: str) -> Object:
     return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": "reminders", "namespace": namespace},
         "spec": {"source": {"topic": "shop.delayed"}, "target": {"topic": "shop.reminders"}},
@@ -26,7 +26,7 @@ def delay_topic(namespace: str) -> Object:
 
 
 def event(namespace: str, uid: str) -> Object:
-    about = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "name": "reminders", "uid": uid}
+    about = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "name": "reminders", "uid": uid}
     return {
         "metadata": {"name": "hostile", "namespace": namespace},
         "involvedObject": {**about, "namespace": namespace},
@@ -40,7 +40,7 @@ def event(namespace: str, uid: str) -> Object:
 @pytest.fixture
 def hostile(control_plane: ControlPlane, namespace: str) -> str:
     """The namespace of a DelayTopic whose status and Event are commands for a terminal."""
-    client, path = control_plane.client, f"/apis/delaytopic.dev/v1alpha1/namespaces/{namespace}/delaytopics"
+    client, path = control_plane.client, f"/apis/delaytopic.dev/v1beta1/namespaces/{namespace}/delaytopics"
     uid = client.create(path, delay_topic(namespace))["metadata"]["uid"]
     stalled = {"type": "Stalled", "status": "True", "reason": "Hostile", "message": HOSTILE, "observedGeneration": 1}
     client.merge(f"{path}/reminders/status", {"status": {"conditions": [{**stalled, "lastTransitionTime": SINCE}]}})

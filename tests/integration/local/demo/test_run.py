@@ -11,7 +11,7 @@ from delaytopic_local.demo.run import run_demo
 from delaytopic_local.demo.scenario import Scenario
 
 DOCUMENT = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata: {name: reminders, namespace: shop}
 spec:

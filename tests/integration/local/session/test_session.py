@@ -24,7 +24,7 @@ from delaytopic_local.session.state import read_running_state
 from delaytopic_process.waiting import wait_until
 
 DOCUMENTS = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata: {name: reminders, namespace: shop}
 spec:
@@ -32,7 +32,7 @@ spec:
   target: {topic: shop.reminders}
   precision: 50ms
 ---
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata: {name: letters, namespace: post}
 spec:

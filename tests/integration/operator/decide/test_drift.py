@@ -92,7 +92,7 @@ def test_an_image_that_somebody_changed_is_seen_and_mended(applied: Applied) -> 
 
 
 def test_a_field_that_is_wanted_no_longer_is_seen_and_taken_away(control_plane: ControlPlane, namespace: str) -> None:
-    tainted = route(relay={"podTemplate": {"tolerations": [TOLERATION], "nodeSelector": {"pool": "relays"}}})
+    tainted = route(relay={"podTemplate": {"spec": {"tolerations": [TOLERATION], "nodeSelector": {"pool": "relays"}}}})
     applied = Applied(control_plane.client, namespace, tainted)
 
     applied.want(route())

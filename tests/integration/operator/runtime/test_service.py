@@ -50,7 +50,7 @@ def operator(
 ) -> Iterator[OperatorProcess]:
     """One that leads; a DelayTopic of each namespace was there before it."""
     for namespace in (watched, other):
-        path = f"/apis/delaytopic.dev/v1alpha1/namespaces/{namespace}/delaytopics"
+        path = f"/apis/delaytopic.dev/v1beta1/namespaces/{namespace}/delaytopics"
         control_plane.client.create(path, delay_topic(namespace, "there"))
     directory, settings = (
         tmp_path_factory.mktemp("operator"),

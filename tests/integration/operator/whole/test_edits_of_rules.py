@@ -38,7 +38,7 @@ def test_what_waits_keeps_its_rules_through_an_edit_of_all_of_them(
     edited = {
         **usual,
         "source": {"topic": source, "retention": "200h"},
-        "target": {"topic": f"{running.team}.{name}", "allowed": [f"{running.team}.*"]},
+        "target": {"topic": f"{running.team}.{name}", "allowedTopics": [f"{running.team}.*"]},
         "schedule": {"maxDelay": "5s", "defaultDelay": "1s", "ids": "Disabled"},
     }
     team = ready(running, name, tmp_path, **before)
@@ -83,8 +83,8 @@ def test_what_waits_keeps_its_rules_through_an_edit_of_all_of_them(
 def test_what_waits_for_a_fixed_delay_keeps_it_through_an_edit(running: Platform, tmp_path: Path, backend: str) -> None:
     name = f"fixed-{backend.lower()}"
     before: dict[str, Any] = {"backend": {"type": backend}, "autoscaling": {"mode": "Fixed"}}
-    edited = before | {"schedule": {"delay": "1s"}}
-    before |= {"schedule": {"delay": "30s"}}
+    edited = before | {"schedule": {"fixedDelay": "1s"}}
+    before |= {"schedule": {"fixedDelay": "30s"}}
     team = ready(running, name, tmp_path, **before)
     rolled_out(running, name, lambda: running.apply_topic(name, **before, suspend="Delivery"))
     team.send([(b"key", b"slow-%d" % number, []) for number in range(5)])
@@ -99,7 +99,7 @@ def test_what_waits_for_a_fixed_delay_keeps_it_through_an_edit(running: Platform
 
     sent = {record.value: record.timestamp_ms for record in team.read(team.source)}
     waited = {each.value: each.due_ms - sent[each.value] for each in team.delivered()}
-    assert {each["delay"] for each in found["status"]["formerRules"]} == {"30s"}
+    assert {each["fixedDelay"] for each in found["status"]["formerRules"]} == {"30s"}
     assert waited == {b"slow-%d" % n: 30_000 for n in range(5)} | {b"fast-%d" % n: 1_000 for n in range(5)}
     assert len(values(team)) == 10
     assert [each for each in team.delivered() if each.timestamp_ms < each.due_ms] == []

@@ -85,7 +85,7 @@ def test_an_external_scaler_reads_and_writes_the_scale_subresource(running: Plat
 
 def test_an_autoscaler_of_kubernetes_may_name_a_delay_topic(running: Platform) -> None:
     running.apply_topic("hpa", autoscaling={"mode": "External"})
-    target = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "name": "hpa"}
+    target = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "name": "hpa"}
     metric = {"type": "External", "external": {"metric": {"name": "due"}, "target": {"type": "Value", "value": "1k"}}}
 
     made = running.client.create(

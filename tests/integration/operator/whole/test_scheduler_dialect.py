@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 def test_a_scheduler_s_topics_are_made_and_a_delivery_comes_with_its_tombstone_and_its_copy(
     running: Platform, tmp_path: Path
 ) -> None:
-    source = running.apply_topic("videos", schedule={"dialect": "Scheduler"})
+    source = running.apply_topic("videos", schedule={"scheduler": {}})
     running.await_condition("videos", "Ready", seconds=60)
     team, topics = AppTeam.of(running, "videos", tmp_path), KafkaTopics(running.kafka.bootstrap_servers)
     headers: ClientHeaders = [

@@ -26,7 +26,7 @@ TOPICS = 1_000
 MOST_PROCESSOR_SECONDS = 60
 """Of a full pass: how long that takes depends on what else the machine does."""
 MOST_BYTES = 200 * 1024 * 1024
-AS_INSTALLED: dict[str, Any] = {"resync": "5m", "poll": "15s", "statusInterval": "30s", "leaseDuration": "15s"}
+AS_INSTALLED: dict[str, Any] = {"resync": "5m", "poll": "15s", "statusInterval": "5m", "leaseDuration": "15s"}
 SUCCESSES = 'delaytopic_operator_reconcile_total{result="Success"}'
 
 
@@ -125,7 +125,7 @@ def _apply(platform: Platform, number: int) -> None:
         "deletionPolicy": "Retain",
     }
     metadata = {"name": f"route-{number:04}", "namespace": platform.team}
-    document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "metadata": metadata, "spec": spec}
+    document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "metadata": metadata, "spec": spec}
     platform.client.create(f"{API}/namespaces/{platform.team}/delaytopics", document)
 
 

@@ -49,7 +49,7 @@ def test_p1_p2_a_delivery_its_tombstone_and_its_copy_are_there_once_each_when_re
     make_route: MakeRoute,
 ) -> None:
     rng = random.Random(18)
-    route = make_route({"cleanup.policy": "compact"}, schedule={"dialect": "Scheduler"})
+    route = make_route({"cleanup.policy": "compact"}, schedule={"scheduler": {}})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     sent: list[tuple[int, bytes]] = []
 

@@ -56,7 +56,7 @@ def send(route: Route, records: list[Sent]) -> None:
 @BOTH_BACKENDS
 def test_p1_p2_p3_what_nobody_ends_comes_back_once_when_relays_are_killed(make_route: MakeRoute, backend: str) -> None:
     rng = random.Random(20)
-    route = make_route(schedule={"dialect": "Redelivery"})
+    route = make_route(schedule={"redelivery": {}})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
 
     # Given messages that are begun with, most of them kept alive

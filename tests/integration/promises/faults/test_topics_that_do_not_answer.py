@@ -167,7 +167,7 @@ def test_records_for_a_further_target_that_does_not_answer_are_dead_letters_and_
     # Given two DelayTopics, and a further target that cannot be written to while a broker is away
     route, neighbour = make_route(guarantee=guarantee), make_route(guarantee=guarantee)
     bad = make_topic(brokers, f"{route.name}.bad", copies, **config)
-    route.spec["target"] = {"allowed": [bad]}
+    route.spec["target"] = {"allowedTopics": [bad]}
     kill(away, brokers, bad)
     for each in (route, neighbour):
         each.start_relay().wait_until_delivering(2)

@@ -22,7 +22,7 @@ from delaytopic_local.verifier.verdict import Fate, SourceRecord, Verdict, verif
 
 pytestmark = pytest.mark.integration
 
-SPEC = {"target": {"allowed": ["*.other", "*.missing"]}, "schedule": {"maxDelay": "1h"}, "limits": STEADY}
+SPEC = {"target": {"allowedTopics": ["*.other", "*.missing"]}, "schedule": {"maxDelay": "1h"}, "limits": STEADY}
 DAY_MS = 86_400_000
 NOW_MS = now_ms()
 GOOD = 200

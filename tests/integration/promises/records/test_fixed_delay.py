@@ -22,7 +22,7 @@ def fixed_route(make_route: MakeRoute, delay: str) -> Route:
     """More delay than horizon: whatever is sent quickly waits on the source, not in memory."""
     return make_route(
         LOG_APPEND_TIME,
-        schedule={"delay": delay},
+        schedule={"fixedDelay": delay},
         target={"partitioning": "SamePartition"},
         limits={"horizon": "1s"},
     )

@@ -70,7 +70,7 @@ def test_records_of_a_hundred_thousand_headers_become_dead_letters_and_the_relay
 def test_records_for_ten_thousand_topics_that_do_not_exist_keep_no_other_record_waiting(
     make_route: MakeRoute, guarantee: str
 ) -> None:
-    route = make_route(guarantee=guarantee, target={"allowed": ["*.other", "no.such.*"]}, limits=STEADY)
+    route = make_route(guarantee=guarantee, target={"allowedTopics": ["*.other", "no.such.*"]}, limits=STEADY)
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     hostile = [Sent(b"%d" % number, b"v", [("deliver-to", b"no.such.%d" % number)]) for number in range(NAMES)]
     good = [Sent(b"%d" % number, b"good", [at(now_ms() + 1_000)]) for number in range(GOOD)]

@@ -77,4 +77,4 @@ def cases(stage: Stage) -> Mapping[str, Case]:
     }
 
 
-TABLE = Table({"dialect": "BlackBox", "maxDelay": "1h"}, cases)
+TABLE = Table({"blackBox": {}, "maxDelay": "1h"}, cases)

@@ -171,13 +171,12 @@ def _bad_digits(name: str) -> Case:
     return _too_long(name, b"12345678", number, 0, "more than 99999h")
 
 
-TABLE = Table({"dialect": "Cesium", "maxDelay": "1h"}, cases)
+TABLE = Table({"cesium": {}, "maxDelay": "1h"}, cases)
 LENIENT = Table(
     {
-        "dialect": "Cesium",
         "maxDelay": "1s",
         "cesium": {"onMalformed": "Deliver", "onBeyondMaxDelay": "Clamp", "provenance": "Absent"},
     },
     lenient_cases,
 )
-BINARY = Table({"dialect": "Cesium", "maxDelay": "1h", "cesium": {"numbers": "Binary"}}, binary_cases)
+BINARY = Table({"maxDelay": "1h", "cesium": {"numbers": "Binary"}}, binary_cases)

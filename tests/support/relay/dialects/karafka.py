@@ -108,4 +108,4 @@ def cases(stage: Stage) -> Mapping[str, Case]:
     }
 
 
-TABLE = Table({"dialect": "Karafka", "maxDelay": "1h"}, cases)
+TABLE = Table({"karafka": {}, "maxDelay": "1h"}, cases)

@@ -99,10 +99,10 @@ def cases(stage: Stage) -> Mapping[str, Case]:
         "a forbidden topic": _bad(
             _record(soon, _to("payments")),
             "header x-scheduler-deliver-to names topic payments,"
-            f" but this DelayTopic allows {stage.target}, {stage.other} (target.allowed)",
+            f" but this DelayTopic allows {stage.target}, {stage.other} (target.allowedTopics)",
             reason="forbidden-target",
         ),
     }
 
 
-TABLE = Table({"dialect": "Kaspr", "maxDelay": "1h"}, cases)
+TABLE = Table({"kaspr": {}, "maxDelay": "1h"}, cases)

@@ -196,5 +196,5 @@ def bounded_cases(stage: Stage) -> Mapping[str, Case]:
     }
 
 
-TABLE = Table({"dialect": "Redelivery", "maxDelay": "1h"}, cases)
-BOUNDED = Table({"dialect": "Redelivery", "maxDelay": "1h", "redelivery": {"maxRedeliveries": 2}}, bounded_cases)
+TABLE = Table({"redelivery": {}, "maxDelay": "1h"}, cases)
+BOUNDED = Table({"maxDelay": "1h", "redelivery": {"maxRedeliveries": 2}}, bounded_cases)

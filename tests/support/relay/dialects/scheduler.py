@@ -154,6 +154,6 @@ def daily_cases(stage: Stage) -> Mapping[str, Case]:
     }
 
 
-TABLE = Table({"dialect": "Scheduler", "maxDelay": "1h"}, cases)
-BOUNDED = Table({"dialect": "Scheduler", "maxDelay": "1h", "scheduler": {"graceInterval": "1h"}}, bounded_cases)
-DAILY = Table({"dialect": "Scheduler", "maxDelay": "1h", "scheduler": {"sinceDays": 1}}, daily_cases)
+TABLE = Table({"scheduler": {}, "maxDelay": "1h"}, cases)
+BOUNDED = Table({"maxDelay": "1h", "scheduler": {"graceInterval": "1h"}}, bounded_cases)
+DAILY = Table({"maxDelay": "1h", "scheduler": {"sinceDays": 1}}, daily_cases)

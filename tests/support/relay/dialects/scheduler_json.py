@@ -107,4 +107,4 @@ def cases(stage: Stage) -> Mapping[str, Case]:
     }
 
 
-TABLE = Table({"dialect": "SchedulerJson", "maxDelay": "1h"}, cases)
+TABLE = Table({"schedulerJson": {}, "maxDelay": "1h"}, cases)

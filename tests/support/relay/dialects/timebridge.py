@@ -82,10 +82,10 @@ def cases(stage: Stage) -> Mapping[str, Case]:
         "a forbidden topic": _bad(
             _record(soon, b"payments"),
             f"header X-Timebridge-Where names topic payments, but this DelayTopic allows {stage.target}, {stage.other}"
-            " (target.allowed)",
+            " (target.allowedTopics)",
             "forbidden-target",
         ),
     }
 
 
-TABLE = Table({"dialect": "Timebridge", "maxDelay": "1h"}, cases)
+TABLE = Table({"timebridge": {}, "maxDelay": "1h"}, cases)

@@ -65,10 +65,23 @@ def test_every_field_has_one_type_and_none_may_be_null(kind: Kind) -> None:
     assert [path for path, field in fields(kind).items() if "nullable" in field] == []
 
 
-def test_only_the_number_of_relays_is_written_into_objects() -> None:
+def test_only_the_number_of_relays_and_what_tells_certificates_apart_are_written_into_objects() -> None:
     stored = {path: field["default"] for kind in KINDS for path, field in fields(kind).items() if "default" in field}
 
-    assert stored == {".spec.relay": {}, ".spec.relay.replicas": 1}
+    assert stored == {
+        ".spec.relay": {},
+        ".spec.relay.replicas": 1,
+        ".spec.backend.redis.tls.trustedCertificates[].certificate": "ca.crt",
+        ".spec.connection.authentication.oauth.trustedCertificate.certificate": "ca.crt",
+        ".spec.connection.tls.trustedCertificates[].certificate": "ca.crt",
+    }
+
+
+@each_kind
+def test_every_list_says_how_server_side_apply_merges_it(kind: Kind) -> None:
+    lists = {path: field for path, field in fields(kind).items() if field.get("type") == "array"}
+
+    assert {path for path, field in lists.items() if "x-kubernetes-list-type" not in field} == set()
 
 
 def test_other_defaults_are_described() -> None:

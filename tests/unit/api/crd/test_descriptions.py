@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.paths import ROOT
 
-from delaytopic_api import DelayTopic, load_documents, resolve
+from delaytopic_api import DelayTopic, Duration, load_documents, resolve
+from delaytopic_api.crd import KINDS, custom_resource_definition
 from delaytopic_api.documents import Model
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
@@ -29,11 +32,52 @@ def test_every_document_and_every_field_is_described() -> None:
     assert [(model, name) for model, name, field in fields if not field.description] == []
 
 
+def described(part: str) -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """Yield each field of spec or status of both kinds, by its path, and whether it is required."""
+    for kind in KINDS:
+        [version] = custom_resource_definition(kind)["spec"]["versions"]
+        yield from fields_below(version["schema"]["openAPIV3Schema"]["properties"][part], f"{kind.name}.{part}")
+
+
+def fields_below(schema: dict[str, Any], above: str) -> Iterator[tuple[str, dict[str, Any], bool]]:
+    for name, field in schema.get("properties", {}).items():
+        yield f"{above}.{name}", field, name in schema.get("required", ())
+        yield from fields_below(field.get("items", field), f"{above}.{name}")
+
+
+@pytest.mark.parametrize("part", ["spec", "status"])
+def test_each_description_is_a_sentence(part: str) -> None:
+    texts = {path: field["description"] for path, field, _ in described(part)}
+
+    assert {path: text for path, text in texts.items() if not re.fullmatch("[A-Z`{].*[.]", text)} == {}
+    assert {path: text for path, text in texts.items() if len(text.split()) < 3} == {}
+
+
+def test_what_may_be_left_out_says_what_is_so_then() -> None:
+    optional = {
+        path: field["description"]
+        for path, field, required in described("spec")
+        if not required and field.get("type") not in ("object", "array") and "default" not in field
+    }
+
+    says = "absent|default|only|none that|set none"
+    assert {path: text for path, text in optional.items() if not re.search(says, text, re.IGNORECASE)} == {}
+
+
+def test_what_has_a_free_form_has_an_example_or_a_default() -> None:
+    free = {
+        path: field["description"]
+        for path, field, _ in described("spec")
+        if field.get("type") == "string" and "enum" not in field and "format" not in field
+    }
+
+    assert {path: text for path, text in free.items() if not re.search("such as|`|Default: ", text)} == {}
+
+
 def test_text_types_say_in_the_schema_how_they_are_written() -> None:
     schema = DelayTopic.model_json_schema()["$defs"]["ScheduleSpec"]["properties"]["maxDelay"]["anyOf"][0]
 
-    written = {"type": "string", "minLength": 2, "maxLength": 28, "pattern": "^([0-9]{1,5}(h|m|s|ms)){1,4}$"}
-    assert schema.items() >= written.items()
+    assert schema.items() >= Duration.schema.items()
 
 
 def test_names_say_in_the_schema_what_they_match() -> None:
@@ -45,6 +89,9 @@ def test_names_say_in_the_schema_what_they_match() -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_the_examples_are_documents_that_resolve(example: Path) -> None:
-    topics = [document for document in load_documents(example.read_text()) if isinstance(document, DelayTopic)]
+    documents = load_documents(example.read_text(encoding="utf-8"))
 
-    assert [resolve(topic).name for topic in topics] == ["order-reminders"]
+    assert [resolve(each).name if isinstance(each, DelayTopic) else each.metadata.name for each in documents] == [
+        each.metadata.name for each in documents
+    ]
+    assert len(documents) == 1

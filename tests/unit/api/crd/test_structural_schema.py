@@ -43,9 +43,7 @@ class Whole(Model):
 
 SIZE = {
     "description": "The size.",
-    "anyOf": [{"type": "integer"}, {"type": "string"}],
-    "pattern": Quantity.schema["pattern"],
-    "x-kubernetes-int-or-string": True,
+    **Quantity.schema,
 }
 FIELDS = {
     "kind": {"description": "Which kind.", "type": "string", "enum": ["Whole"]},

@@ -29,7 +29,7 @@ kinds = st.sampled_from(["DelayTopic", "DelayClass"])
 
 def complete(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
     minimal = {"source": {"topic": "a"}, "target": {"topic": "b"}, "connection": {"bootstrapServers": "k:9092"}}
-    return {"kind": kind, "apiVersion": "delaytopic.dev/v1alpha1", "metadata": {"name": "x"}, "spec": minimal | fields}
+    return {"kind": kind, "apiVersion": "delaytopic.dev/v1beta1", "metadata": {"name": "x"}, "spec": minimal | fields}
 
 
 def problems_of(load: Callable[[Any, str], object], content: Any) -> Sequence[Problem]:

@@ -14,7 +14,7 @@ API_DATA = DATA / "api"
 
 def class_document(**spec: Any) -> dict[str, Any]:
     return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": "standard"},
         "spec": {"connection": {"bootstrapServers": "kafka:9092"}} | spec,

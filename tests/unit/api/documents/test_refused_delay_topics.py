@@ -12,7 +12,7 @@ from delaytopic_api import InvalidDocument, load_documents
 
 CASES = yaml.safe_load((DATA / "api/refused_delay_topics.yaml").read_text(encoding="utf-8"))
 MINIMAL: dict[str, Any] = {
-    "apiVersion": "delaytopic.dev/v1alpha1",
+    "apiVersion": "delaytopic.dev/v1beta1",
     "kind": "DelayTopic",
     "metadata": {"name": "reminders", "namespace": "shop"},
     "spec": {"source": {"topic": "reminders.delayed"}, "target": {"topic": "reminders"}},

@@ -9,7 +9,7 @@ from delaytopic_api.loading import parse_yaml
 
 API_DATA = DATA / "api"
 TOPIC = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata: {name: reminders, namespace: shop}
 spec: {source: {topic: a}, target: {topic: b}}
@@ -69,7 +69,7 @@ def test_the_problems_of_all_documents_are_told_at_once_each_with_its_document()
 
 
 def test_a_document_without_a_name_goes_by_its_number() -> None:
-    text = TOPIC + "---\nkind: DelayTopic\napiVersion: delaytopic.dev/v1alpha1\nmetadata: {}\nspec: {}\n"
+    text = TOPIC + "---\nkind: DelayTopic\napiVersion: delaytopic.dev/v1beta1\nmetadata: {}\nspec: {}\n"
 
     assert lines_of(text) == [
         "document 2: metadata.name: is required",
@@ -180,7 +180,7 @@ def test_the_same_name_in_two_namespaces_is_two_documents() -> None:
 
 def test_an_object_from_the_api_server_is_read_with_all_that_it_adds() -> None:
     stored = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {
             "name": "reminders",

@@ -34,15 +34,20 @@ def test_the_relay_is_told_everything_that_is_in_force() -> None:
     config = relay_config(settings_of(EXAMPLE.read_text()), KAFKA, REDIS, HttpServer(host="127.0.0.1", port=0))
 
     assert config.to_document() == {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "RelayConfig",
         "name": "order-reminders",
         "namespace": "shop",
         "groupId": "delaytopic.shop.order-reminders",
         "source": {"topic": "shop.order-reminders.delayed"},
-        "target": {"topic": "shop.order-reminders", "allowed": [], "partitioning": "ByKey", "compression": "Auto"},
+        "target": {
+            "topic": "shop.order-reminders",
+            "allowedTopics": [],
+            "partitioning": "ByKey",
+            "compression": "Auto",
+        },
         "deadLetter": {"topic": "shop.order-reminders.delayed.dlq"},
-        "schedule": {"dialect": "Native", "maxDelay": "720h", "ids": "ByHeader"},
+        "schedule": {"maxDelay": "720h", "ids": "ByHeader"},
         "precision": "50ms",
         "guarantee": "ExactlyOnce",
         "backend": {
@@ -65,7 +70,8 @@ def test_the_relay_is_told_everything_that_is_in_force() -> None:
 
 
 @pytest.mark.parametrize(
-    "schedule", ["{}", "{defaultDelay: 5m, maxDelay: 1h}", "{delay: 1ms}", "{delay: 87600h}", "{maxDelay: 87600h}"]
+    "schedule",
+    ["{}", "{defaultDelay: 5m, maxDelay: 1h}", "{fixedDelay: 1ms}", "{fixedDelay: 87600h}", "{maxDelay: 87600h}"],
 )
 def test_what_the_relay_is_told_it_can_read(schedule: str) -> None:
     text = EXAMPLE.read_text().replace("precision:", f"schedule: {schedule}\n  precision:")

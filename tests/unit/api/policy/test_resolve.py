@@ -13,6 +13,7 @@ from delaytopic_api import (
     InvalidDocument,
     Refused,
     class_for,
+    class_in_force,
     load_document,
     load_documents,
     resolve,
@@ -20,7 +21,7 @@ from delaytopic_api import (
 from delaytopic_api.documents import (
     AutoscalingSettings,
     BackendSettings,
-    SchedulerSpec,
+    SchedulerOptions,
     ScheduleSettings,
     Settings,
     SigningKeySecret,
@@ -50,7 +51,7 @@ API_DATA = DATA / "api"
 
 def topic_with(name: str = "reminders", namespace: str = "shop", **spec: Any) -> DelayTopic:
     content = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"source": {"topic": "shop.reminders.delayed"}, "target": {"topic": "shop.reminders"}} | spec,
@@ -63,7 +64,7 @@ def topic_with(name: str = "reminders", namespace: str = "shop", **spec: Any) ->
 def class_with(name: str = "standard", default: bool = False, **spec: Any) -> DelayClass:
     annotations = {"delaytopic.dev/is-default-class": "true"} if default else {}
     content = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": name, "annotations": annotations},
         "spec": {"connection": {"bootstrapServers": "kafka:9092"}} | spec,
@@ -91,18 +92,18 @@ def test_without_a_class_the_documented_defaults_are_in_force() -> None:
         name="reminders",
         class_name=None,
         group_id="delaytopic.shop.reminders",
-        source=TopicSettings("shop.reminders.delayed", Management.MANAGED, None, None, Duration("888h"), {}),
-        target=TopicSettings("shop.reminders", Management.MANAGED, None, None, None, {}),
-        dead_letter=TopicSettings("shop.reminders.delayed.dlq", Management.MANAGED, None, None, None, {}),
+        source=TopicSettings("shop.reminders.delayed", Management.CREATE, None, None, Duration("888h"), {}),
+        target=TopicSettings("shop.reminders", Management.CREATE, None, None, None, {}),
+        dead_letter=TopicSettings("shop.reminders.delayed.dlq", Management.CREATE, None, None, None, {}),
         history=None,
         topic_provisioning=TopicProvisioning.DIRECT,
-        allowed_targets=[],
+        allowed_topics=[],
         partitioning=Partitioning.BY_KEY,
         compression=Compression.AUTO,
         schedule=ScheduleSettings(Dialect.NATIVE, None, None, Duration("720h"), Ids.BY_HEADER),
         precision=Duration("1s"),
         guarantee=Guarantee.EXACTLY_ONCE,
-        backend=BackendSettings(BackendType.REDIS_ZSET, "delaytopic.shop.reminders", None),
+        backend=BackendSettings(BackendType.KAFKA_BUCKETS, "delaytopic.shop.reminders", None),
         connection=None,
         autoscaling=AutoscalingSettings(
             mode=AutoscalingMode.OPERATOR,
@@ -141,7 +142,10 @@ def test_a_class_says_what_the_topic_does_not() -> None:
     assert settings.autoscaling.max_replicas == 24
     assert settings.connection == delay_class.spec.connection
     assert settings.backend == BackendSettings(
-        BackendType.REDIS_ZSET, "delaytopic.shop.reminders", delay_class.spec.backend.redis
+        BackendType.REDIS_ZSET,
+        "delaytopic.shop.reminders",
+        delay_class.spec.backend.redis,
+        max_redis_memory=delay_class.spec.limits.max_redis_memory,
     )
 
 
@@ -202,7 +206,7 @@ def test_defaults_bend_to_the_limits_of_the_class() -> None:
 
 
 def test_a_fixed_delay_is_the_longest_delay_and_keeps_no_index_of_ids() -> None:
-    settings = resolve(topic_with(schedule={"delay": "30s"}))
+    settings = resolve(topic_with(schedule={"fixedDelay": "30s"}))
 
     assert settings.schedule == ScheduleSettings(Dialect.NATIVE, None, Duration("30s"), Duration("30s"), Ids.DISABLED)
     assert settings.source.retention == "168h30s"
@@ -233,9 +237,9 @@ def test_an_inline_connection_goes_with_its_own_redis() -> None:
             ["spec.schedule.maxDelay: 25h is too long: DelayClass standard allows up to 24h"],
         ),
         (
-            {"schedule": {"delay": "25h"}},
+            {"schedule": {"fixedDelay": "25h"}},
             {"limits": {"maxDelay": "24h"}},
-            ["spec.schedule.delay: 25h is too long: DelayClass standard allows up to 24h"],
+            ["spec.schedule.fixedDelay: 25h is too long: DelayClass standard allows up to 24h"],
         ),
         (
             {"schedule": {"defaultDelay": "23h"}},
@@ -272,9 +276,9 @@ def test_an_inline_connection_goes_with_its_own_redis() -> None:
             ],
         ),
         (
-            {"target": {"topic": "shop.reminders", "allowed": ["shop.eu.*", "*"]}},
+            {"target": {"topic": "shop.reminders", "allowedTopics": ["shop.eu.*", "*"]}},
             {"access": {"targetTopics": ["{namespace}.*"]}},
-            ["spec.target.allowed[1]: * reaches beyond what DelayClass standard allows: shop.*"],
+            ["spec.target.allowedTopics[1]: * reaches beyond what DelayClass standard allows: shop.*"],
         ),
         (
             {},
@@ -286,16 +290,18 @@ def test_an_inline_connection_goes_with_its_own_redis() -> None:
             ],
         ),
         (
-            {"schedule": {"dialect": "Scheduler"}, "history": {"topic": "bakery.orders", "management": "Adopt"}},
+            {"schedule": {"scheduler": {"history": {"topic": "bakery.orders", "management": "Adopt"}}}},
             {},
             [
-                "spec.history.topic: bakery.orders is not allowed as a history: DelayClass standard allows shop.*",
-                "spec.history.management: bakery.orders must not be adopted: DelayClass standard allows none; use "
+                "spec.schedule.scheduler.history.topic: bakery.orders is not allowed as a history: DelayClass "
+                "standard allows shop.*",
+                "spec.schedule.scheduler.history.management: bakery.orders must not be adopted: DelayClass standard "
+                "allows none; use "
                 'Observe, or ask who looks after the class for access.adoptTopics: ["bakery.orders"]',
             ],
         ),
         (
-            {"schedule": {"dialect": "Karafka", "maxDelay": "1h"}},
+            {"schedule": {"karafka": {}, "maxDelay": "1h"}},
             {"limits": {"maxRetention": "720h"}},
             [
                 'spec.source.config["cleanup.policy"]: is required: dialect Karafka compacts its source, which keeps '
@@ -370,16 +376,16 @@ def test_what_contradicts_the_defaults_is_refused_too(spec: dict[str, Any], line
 
 
 def test_a_dialect_that_names_schedules_by_key_has_them_and_a_source_that_keeps_them() -> None:
-    settings = resolve(topic_with(schedule={"dialect": "Scheduler", "scheduler": {"graceInterval": "1h"}}))
+    settings = resolve(topic_with(schedule={"scheduler": {"graceInterval": "1h"}}))
 
     assert (settings.schedule.ids, settings.source.retention) == (Ids.BY_KEY, None)
-    assert settings.history == TopicSettings("shop.reminders.delayed.history", Management.MANAGED, None, None, None, {})
-    assert settings.schedule.scheduler == SchedulerSpec(grace_interval=Duration("1h"))
+    assert settings.history == TopicSettings("shop.reminders.delayed.history", Management.CREATE, None, None, None, {})
+    assert settings.schedule.scheduler == SchedulerOptions(grace_interval=Duration("1h"))
 
 
-@pytest.mark.parametrize("dialect", ["BlackBox", "Cesium", "Timebridge"])
+@pytest.mark.parametrize("dialect", ["blackBox", "cesium", "timebridge"])
 def test_a_dialect_without_names_has_none_and_no_history(dialect: str) -> None:
-    settings = resolve(topic_with(schedule={"dialect": dialect}))
+    settings = resolve(topic_with(schedule={dialect: {}}))
 
     assert (settings.schedule.ids, settings.history, settings.source.retention) == (Ids.DISABLED, None, "888h")
 
@@ -387,7 +393,7 @@ def test_a_dialect_without_names_has_none_and_no_history(dialect: str) -> None:
 def test_endless_retention_is_long_enough() -> None:
     topic = topic_with(source={"topic": "a", "config": {"retention.ms": "-1"}})
 
-    assert resolve(topic).source == TopicSettings("a", Management.MANAGED, None, None, None, {"retention.ms": "-1"})
+    assert resolve(topic).source == TopicSettings("a", Management.CREATE, None, None, None, {"retention.ms": "-1"})
 
 
 def test_a_namespace_without_the_labels_of_the_class_is_refused() -> None:
@@ -422,6 +428,37 @@ def test_a_topic_that_names_no_class_gets_the_default_class() -> None:
     classes = [class_with("fast"), class_with("standard", default=True)]
 
     assert class_for(topic_with(), classes) == classes[1]
+
+
+def test_a_topic_keeps_the_class_in_force_whichever_the_default_is_by_now() -> None:
+    classes = [class_with("fast", default=True), class_with("standard")]
+
+    assert class_for(topic_with(), classes, "standard") == classes[1]
+    assert class_for(topic_with(delayClassName="fast"), classes, "standard") == classes[0]
+
+
+def test_a_class_in_force_that_is_gone_is_refused_and_no_other_one_takes_its_place() -> None:
+    with pytest.raises(Refused) as refused:
+        class_for(topic_with(), [class_with("fast", default=True)], "standard")
+
+    assert str(refused.value) == (
+        'DelayTopic shop/reminders: spec.delayClassName: there is no DelayClass "standard"; there is: fast'
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [
+        ({"effective": {"delayClass": "standard"}}, "standard"),
+        ({"effective": {"delayClass": ""}}, None),
+        ({"effective": {"delayClass": 7}}, None),
+        ({"effective": ["standard"]}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_the_class_in_force_is_read_from_any_status(status: object, name: str | None) -> None:
+    assert class_in_force({"status": status}) == name
 
 
 def test_without_a_default_class_there_is_none() -> None:

@@ -9,15 +9,15 @@ from pydantic import ValidationError
 from delaytopic_api import InvalidDocument, dump_yaml, load_relay_config
 
 FULL = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: RelayConfig
 name: order-reminders
 namespace: shop
 groupId: delaytopic.shop.order-reminders
 source: {topic: a}
-target: {topic: b, allowed: ["shop.*"], partitioning: ByKey, compression: Lz4}
+target: {topic: b, allowedTopics: ["shop.*"], partitioning: ByKey, compression: Lz4}
 deadLetter: {topic: a.dlq}
-schedule: {dialect: Native, defaultDelay: 5m, maxDelay: 720h, ids: ByHeader}
+schedule: {defaultDelay: 5m, maxDelay: 720h, ids: ByHeader}
 precision: 1s
 guarantee: ExactlyOnce
 backend:
@@ -69,7 +69,7 @@ def test_what_is_absent_has_the_documented_default() -> None:
     config = load_relay_config(MINIMAL)
 
     assert {name: value for name, value in config.to_document().items() if name not in yaml.safe_load(MINIMAL)} == {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "suspend": "None",
         "http": {"host": "0.0.0.0", "port": 8080, "pending": "Loopback"},
         "limits": {
@@ -81,7 +81,7 @@ def test_what_is_absent_has_the_documented_default() -> None:
             "shutdownGrace": "20s",
         },
     }
-    assert (config.schedule.dialect, config.schedule.ids, config.target.partitioning, config.target.allowed) == (
+    assert (config.schedule.dialect, config.schedule.ids, config.target.partitioning, config.target.allowed_topics) == (
         "Native",
         "ByHeader",
         "ByKey",

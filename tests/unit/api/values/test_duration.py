@@ -25,21 +25,42 @@ LONGEST_MS = 100_000 * 3_600_000 - 1
         ("1s1h", 3_601_000),
         ("1m1m1m1m", 240_000),
         ("99999h", 99_999 * 3_600_000),
+        ("100000h", 100_000 * 3_600_000),
+        ("1s1s1s1s1s", 5_000),
+        ("+1s", 1_000),
+        ("0", 0),
+        ("1.5h", 5_400_000),
+        ("0.00001h", 36),
+        (".5s", 500),
+        ("1.s", 1_000),
+        ("1.250s", 1_250),
+        ("1000us", 1),
+        ("2000\u00b5s", 2),
+        ("3000\u03bcs", 3),
+        ("4000000ns", 4),
     ],
 )
-def test_a_duration_is_one_to_four_numbers_with_units(text: str, ms: int) -> None:
+def test_a_duration_is_numbers_with_units_as_go_reads_them(text: str, ms: int) -> None:
     assert Duration(text).ms == ms
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "5", "5x", "h", "-1s", "+1s", "1.5h", "1 s", "1s ", "1H", "100000h", "1s1s1s1s1s", "1s\n", "\u0661s", "P1D"],
+    [
+        *("", "5", "5x", "h", "-1s", "-0s", "1 s", "1s ", "1H", "1s\n", "\u0661s", "P1D", ".s", "+", "00", "1s" * 15),
+        *("0.5ms", "1.0005s", "1us", "1500us", "1ns", "0.000001h"),
+    ],
 )
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(InvalidText) as refused:
         Duration(text)
 
     assert str(refused.value) == f'"{text}" is not a duration; write it like 500ms, 90s or 1h30m'
+
+
+def test_more_than_a_duration_of_kubernetes_holds_is_refused() -> None:
+    with pytest.raises(InvalidText, match='"2562048h" is too long for a duration'):
+        Duration("2562048h")
 
 
 @pytest.mark.parametrize(("text", "hours"), [("30d", "720h"), ("1d", "24h"), ("2w", "336h")])

@@ -9,8 +9,9 @@ import pytest
 from tests.support.relay import markers
 from tests.unit.audit.messages import FakeMessage, config_for, reading
 
+from delaytopic_api.documents import member
 from delaytopic_api.records import DeadLetter, dead_letter_headers
-from delaytopic_api.relay import RelayConfig
+from delaytopic_api.relay import RelayConfig, RelaySchedule
 from delaytopic_api.values import Dialect
 from delaytopic_audit.model.manifest import Role
 from delaytopic_audit.model.words import Kind
@@ -198,5 +199,5 @@ def test_a_source_record_that_was_read_by_rules_of_a_former_target_goes_to_the_p
 
 
 def config_of(dialect: Dialect) -> RelayConfig:
-    schedule = CONFIG.schedule.model_copy(update={"dialect": dialect})
+    schedule = RelaySchedule.model_validate(CONFIG.schedule.to_document() | member(dialect))
     return CONFIG.model_copy(update={"schedule": schedule})

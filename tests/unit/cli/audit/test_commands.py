@@ -29,7 +29,7 @@ from delaytopic_process.command_line import INTERRUPTED
 from delaytopic_process.errors import InputError
 
 TOPIC = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata: {name: %s, namespace: shop}
 spec:

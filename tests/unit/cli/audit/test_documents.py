@@ -11,7 +11,7 @@ from delaytopic_cli.audit.documents import audited_topics, full_name
 from delaytopic_process.errors import InputError
 
 CLASS = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayClass
 metadata: {name: shared}
 spec:
@@ -19,7 +19,7 @@ spec:
   defaults: {precision: 7s}
 """
 TOPIC = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata: {name: %s, namespace: shop}
 spec: {source: {topic: shop.a}, target: {topic: shop.b}%s}

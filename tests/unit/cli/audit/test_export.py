@@ -15,7 +15,7 @@ from delaytopic_cli.__main__ import cli
 from delaytopic_process.errors import InputError
 
 TOPIC = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata: {{name: {name}, namespace: shop}}
 spec:

@@ -36,7 +36,7 @@ from delaytopic_local.session.state import LocalState, read_last_report, write_s
 from delaytopic_process.errors import InputError
 
 TOPIC = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata: {name: %s, namespace: shop}
 spec: {source: {topic: a}, target: {topic: b}}

@@ -16,7 +16,7 @@ from delaytopic_cli.audit.serving import Verdicts
 from delaytopic_process.errors import InputError
 
 TOPIC = """
-apiVersion: delaytopic.dev/v1alpha1
+apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata: {name: %s, namespace: shop}
 spec: {source: {topic: a}, target: {topic: b}}

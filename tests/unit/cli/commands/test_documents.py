@@ -10,9 +10,9 @@ import pytest
 
 from delaytopic_cli.__main__ import run
 
-HEAD = "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: %s, namespace: shop}\n"
+HEAD = "apiVersion: delaytopic.dev/v1beta1\nkind: DelayTopic\nmetadata: {name: %s, namespace: shop}\n"
 CLASS = (
-    "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayClass\nmetadata: {name: gold}\n"
+    "apiVersion: delaytopic.dev/v1beta1\nkind: DelayClass\nmetadata: {name: gold}\n"
     "spec: {connection: {bootstrapServers: 'k:9092'}, backend: {type: KafkaBuckets},\n"
     "  access: {sourceTopics: ['shop.*'], targetTopics: ['shop.*']}}\n"
 )
@@ -29,6 +29,13 @@ def test_what_init_writes_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture
 
     assert (run(["init", "-o", file]), run(["validate", "-f", file])) == (0, 0)
     assert capsys.readouterr().out == (f"wrote {file}; try it: delaytopic local -f {file}\n1 document is valid\n")
+
+
+def test_the_class_that_init_writes_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(tmp_path / "class.yaml")
+
+    assert (run(["init", "--kind", "DelayClass", "-o", file]), run(["validate", "-f", file])) == (0, 0)
+    assert capsys.readouterr().out == (f"wrote {file}; check it: delaytopic validate -f {file}\n1 document is valid\n")
 
 
 def test_topics_that_kafka_takes_for_one_are_refused_across_files(

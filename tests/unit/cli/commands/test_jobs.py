@@ -17,8 +17,8 @@ from tests.support.gateway.rights import Table
 from delaytopic_cli.__main__ import run
 from delaytopic_cli.commands import jobs as commands
 from delaytopic_cli.commands.jobs import followed
-from delaytopic_gateway.client.gateway import GatewayClient, GatewayTopic
 from delaytopic_gateway.errors import GatewayUnreachableError
+from delaytopic_gateway.reach.rest import GatewayClient, GatewayTopic
 from delaytopic_process.waiting import wait_until
 
 HOUR_MS = 3_600_000
@@ -61,7 +61,7 @@ def test_a_job_is_started_followed_to_its_end_and_shown(desk: Desk, capsys: pyte
 def test_a_dry_run_counts_and_starts_nothing(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     within = ["--due-from", str(NOW_MS), "--due-before", str(NOW_MS + 2 * HOUR_MS), "--partition", "1"]
     start = ["jobs", "start", "reminders", "cancel", "--key-prefix", "b", *within, "--dry-run"]
-    assert run([*start, "-o", "table"]) == 0
+    assert run([*start, "-o", "text"]) == 0
     assert run(start) == 0
 
     assert capsys.readouterr().out.splitlines() == ["1 record matches now", '{"matched": 1, "complete": true}']
@@ -107,9 +107,9 @@ def test_a_job_is_stopped(desk: Desk, capsys: pytest.CaptureFixture[str]) -> Non
     assert wait_until(lambda: any(job.message for job in desk.log.written.values()), timeout_seconds=10)
     capsys.readouterr()
 
-    assert run(["jobs", "stop", "reminders", "waits", "-o", "table"]) == 0
+    assert run(["jobs", "stop", "reminders", "waits", "-o", "text"]) == 0
     assert capsys.readouterr().out.startswith("waits  Cancelled: counting; stopped\n")
-    assert run(["jobs", "follow", "reminders", "waits", "-o", "table"]) == 1
+    assert run(["jobs", "follow", "reminders", "waits", "-o", "text"]) == 1
     assert run(["jobs", "stop", "reminders", "waits"]) == 5
     assert capsys.readouterr().err.endswith("error: the job waits is Cancelled already\n")
 

@@ -45,7 +45,7 @@ def test_a_job_is_counted_carried_out_and_listed(
 ) -> None:
     start = ["cancel", "--id-prefix", "a-", "--id", "one"]
     codes = [called(tmp_path, "start", *start, *more) for more in (["--dry-run"], ["--yes", "--follow"])]
-    codes.append(called(tmp_path, "list", "-o", "table", caller="viewer"))
+    codes.append(called(tmp_path, "list", "-o", "text", caller="viewer"))
 
     count, ended, _, line = capsys.readouterr().out.splitlines()
     assert codes == [0, 0, 0]

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.support.gateway.dead_letters import stored
 from tests.support.gateway.gateway import NOW_MS, REMINDERS, Scene, gateway_over
 from tests.support.gateway.rights import Table
 from tests.support.relay.backlog.listings import pending_list
@@ -54,26 +55,19 @@ def scripted(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> S
 
 def called(directory: Path, command: str, *arguments: str, caller: str | None = "editor") -> int:
     """Return the exit code of a command, called with somebody's token; None: with a kubeconfig's."""
+    words = [*command.split(), NAME, *arguments]
     if caller is None:
-        return run([command, NAME, *arguments])
+        return run(words)
     token = directory / "token"
     token.write_text(caller)
-    return run([command, NAME, *arguments, "--token-file", str(token)])
+    return run([*words, "--token-file", str(token)])
 
 
-def test_a_record_is_shown_as_the_gateway_tells_it(
-    scripted: ScriptedKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_gateway_is_found_by_its_labels_and_its_port_is_forwarded_no_longer_than_needed(
+    scripted: ScriptedKubectl, tmp_path: Path
 ) -> None:
-    assert called(tmp_path, "get", "order/17", "-o", "text") == 0
+    assert called(tmp_path, "get", "order/17") == 0
 
-    assert capsys.readouterr().out.splitlines()[1:] == [
-        "place    2:7",
-        "target   shop.reminders",
-        "key      customer-4",
-        "value    tea",
-        "header   own=1",
-        "header   deliver-id=order/17",
-    ]
     assert [line.split("get ")[-1] for line in scripted.asked()[1:]] == [
         "services --selector=app.kubernetes.io/part-of=delaytopic,app.kubernetes.io/component=gateway --output=json",
         f"--namespace={SYSTEM} port-forward service/gateway :80 --address=127.0.0.1",
@@ -90,18 +84,6 @@ def test_who_may_only_read_gets_the_record_without_what_it_holds_and_is_told(
     record = json.loads(said.out)
     assert (record["id"], record["key"], record["content"]) == ("order/17", None, None)
     assert said.err == f"keys, values and headers are left out: {MISSING}\n"
-
-
-def test_a_record_gets_another_time(
-    scene: Scene, scripted: ScriptedKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert called(tmp_path, "reschedule", "order/17", "--after", "3h") == 0
-
-    due_ms = NOW_MS + 3 * HOUR_MS
-    assert json.loads(capsys.readouterr().out) == {"partition": 2, "offset": 1, "dueMs": due_ms}
-    assert [(topic, record.headers[-1], partition) for topic, record, partition in scene.written] == [
-        (REMINDERS.source, ("deliver-at", b"%d" % due_ms), 2)
-    ]
 
 
 def test_a_record_is_cancelled_where_it_waits(
@@ -122,14 +104,12 @@ def test_a_record_is_cancelled_where_it_waits(
 @pytest.mark.parametrize(
     ("command", "caller", "exit_code", "message"),
     [
-        (["get", "gone"], "editor", 5, "no record with id gone is pending in shop/reminders; it was delivered, "),
         (["get", "order/17"], "stranger", 1, "who is it?"),
         (["get", "order/17"], "other", 5, "the gateway does not serve shop/reminders: your token's owner may not "),
         (["reschedule", "order/17", "--now"], "viewer", 1, MISSING),
         (["cancel", "order/17"], "viewer", 1, MISSING),
         (["reschedule", "order/17", "--after", "25h"], "editor", 5, "the time asked for"),
-        (["reschedule", "order/17"], "editor", 2, "say when the record is due: with --after, --at or --now"),
-        (["cancel", ""], "editor", 2, "an id has 1 to 256 bytes, not 0: "),
+        (["dead-letters resend", "0:1"], "viewer", 1, MISSING),
     ],
 )
 def test_what_the_gateway_refuses_is_one_line_with_the_code_of_its_reason(
@@ -169,10 +149,8 @@ def test_without_a_gateway_nothing_is_written_and_the_value_of_the_chart_is_name
     assert (codes, capsys.readouterr().err) == ([1, 1], f"error: {NO_GATEWAY}\n" * 2)
 
 
-def test_without_a_gateway_relays_show_a_record_without_what_it_holds(
-    scripted: ScriptedKubectl, capsys: pytest.CaptureFixture[str]
-) -> None:
-    record = PendingRecord(due_ms=NOW_MS, partition=1, offset=7, target="shop.reminders", id="a", key="secret")
+def test_without_a_gateway_relays_show_a_record(scripted: ScriptedKubectl, capsys: pytest.CaptureFixture[str]) -> None:
+    record = PendingRecord(due_ms=NOW_MS, partition=1, offset=7, target="shop.reminders", id="a", key="k")
     shards = [PendingShard(partition=each, listed=True) for each in range(2)]
     asked: list[str] = []
 
@@ -186,10 +164,9 @@ def test_without_a_gateway_relays_show_a_record_without_what_it_holds(
         code = run(["get", NAME, "a", "--partition", "1"])
 
     said = capsys.readouterr()
-    assert (code, asked) == (0, ["id=a&partition=1"])
-    assert "secret" not in said.out
-    assert json.loads(said.out) == {**record.model_dump(by_alias=True), "key": None}
-    assert said.err == f"{NO_GATEWAY}; so the relays are asked, and key, value and headers are left out\n"
+    assert (code, asked) == (0, ["id=a&contents=true&partition=1&limit=100&maxBytes=1048576"])
+    assert json.loads(said.out) == record.model_dump(by_alias=True)
+    assert said.err == ""
 
 
 @contextmanager
@@ -212,6 +189,34 @@ def relay(answer: Callable[[str], PendingList]) -> Iterator[int]:
         server.stop()
 
 
+def test_who_may_only_read_sees_where_and_why_dead_letters_are(
+    scene: Scene, scripted: ScriptedKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene.letters.records = {REMINDERS.dead_letter: [stored("0:1", REMINDERS.source, key=b"secret")]}
+
+    assert called(tmp_path, "dead-letters list", "-o", "text", caller="viewer") == 0
+
+    _, line, total, note = capsys.readouterr().out.splitlines()
+    assert line.split()[-6:] == ["expired", "-", "-", "0:1", "no", "-"]
+    assert (total, note) == ("1 dead letter: 1 expired", f"keys, values and headers are left out: {MISSING}")
+
+
+@pytest.mark.parametrize("lacks", ["a token", "rights"])
+def test_who_may_not_ask_the_gateway_is_shown_what_relays_list(
+    scripted: ScriptedKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str], lacks: str
+) -> None:
+    has = {"username": "ann", "password": "secret"} if lacks == "a token" else {"token": "editor"}
+    if lacks == "rights":
+        scripted.write_services(gateway=failing('Error from server (Forbidden): services "gateway" is forbidden'))
+
+    with relay(lambda _: pending_list(shards=[PendingShard(partition=0, listed=True)], pending=3)) as port:
+        scripted.write(one=forwarding(port))
+        code = run(["pending", NAME, "--kubeconfig", str(user(tmp_path, **has))])
+
+    said = capsys.readouterr()
+    assert (code, json.loads(said.out)["pending"], said.err) == (0, 3, "")
+
+
 def test_one_of_several_gateways_has_to_be_chosen(
     scripted: ScriptedKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -229,7 +234,7 @@ def test_who_may_not_forward_the_port_is_told_the_rights_that_it_takes(
 ) -> None:
     scripted.write_services(gateway=failing('Error from server (Forbidden): services "gateway" is forbidden'))
 
-    assert called(tmp_path, "get", "order/17") == 1
+    assert called(tmp_path, "cancel", "order/17") == 1
 
     assert capsys.readouterr().err == (
         'error: the cluster says: services "gateway" is forbidden; to reach the gateway takes get and list on services '
@@ -280,7 +285,7 @@ def test_who_has_a_certificate_is_told_how_to_come_by_a_token(
 ) -> None:
     file = user(tmp_path, username="ann", password="secret")
 
-    assert called(tmp_path, "get", "order/17", "--kubeconfig", str(file), caller=None) == 1
+    assert called(tmp_path, "cancel", "order/17", "--kubeconfig", str(file), caller=None) == 1
 
     assert capsys.readouterr().err == (
         "error: your kubeconfig's user has no token, which is what the gateway knows people by; give one of a "

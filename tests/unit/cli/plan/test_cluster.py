@@ -11,7 +11,7 @@ from delaytopic_cli.plan.cluster import read_cluster
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.offline.documents import Documents
 
-SETTINGS = "apiVersion: delaytopic.dev/v1alpha1\nkind: OperatorConfig\nnamespace: platform\n"
+SETTINGS = "apiVersion: delaytopic.dev/v1beta1\nkind: OperatorConfig\nnamespace: platform\n"
 
 
 class ClusterWith(Kubectl):

@@ -55,7 +55,7 @@ def test_documents_are_there_only_when_asked_for(tmp_path: Path, capsys: pytest.
 
 def test_the_operators_settings_are_taken_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "operator.yaml"
-    config.write_text("apiVersion: delaytopic.dev/v1alpha1\nkind: OperatorConfig\nnamespace: delays\n")
+    config.write_text("apiVersion: delaytopic.dev/v1beta1\nkind: OperatorConfig\nnamespace: delays\n")
 
     planned("-f", written(tmp_path, delay_class(), delay_topic()), "--operator-config", str(config))
 

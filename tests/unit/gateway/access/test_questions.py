@@ -15,7 +15,7 @@ from starlette.types import Message, Scope
 from tests.support.gateway.gateway import REMINDERS, Scene, gateway_over
 from tests.support.relay.process import wait_for
 
-from delaytopic_gateway.access.rights import ASKED_AT_ONCE, ASKED_OF_ONE, Guard
+from delaytopic_gateway.access.guard import ASKED_AT_ONCE, ASKED_OF_ONE, Guard
 from delaytopic_gateway.cluster.access import MOST_TOKENS, REFUSED_MS, ClusterAccess
 from delaytopic_gateway.errors import UnauthenticatedError
 from delaytopic_process.errors import ProgramError

@@ -9,7 +9,7 @@ import pytest
 from tests.support.gateway.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gateway_over
 from tests.support.gateway.rights import Table
 
-from delaytopic_gateway.access.rights import AuditLine
+from delaytopic_gateway.access.guard import AuditLine
 from delaytopic_relay.core.commands import Schedule
 
 HOUR_MS = 3_600_000

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.process.test_command_line import HOSTILE
 
 from delaytopic_api import Duration
 from delaytopic_api.records import UNLIMITED, DeadLetter, DeadLetterReason, Headers, dead_letter_headers
@@ -19,15 +17,10 @@ from delaytopic_gateway.client.dead_letters import (
     Progress,
     SecondSending,
     StoredRecord,
-    json_line,
     missing_part,
     second_sending,
-    shown_reason,
-    summary,
-    table_head,
-    table_line,
 )
-from delaytopic_gateway.client.sending import Timing
+from delaytopic_gateway.client.new_records import Timing
 from delaytopic_process.errors import InputError
 from delaytopic_relay.core.commands import Reject
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
@@ -43,7 +36,8 @@ SOURCE = "shop.delayed"
 TOPIC = "shop.delayed.dlq"
 LETTER = DeadLetter("malformed-header", "header deliver-at is no instant", SOURCE, 3, 1234, NOW_MS)
 OWN: Headers = [("a", b"1"), ("deliver-at", b"soon"), ("a", None), ("deliver-id", b"\xff")]
-AS_IT_WAS = SecondSending(SOURCE, 3, b"k", b"v", OWN)
+AS_IT_WAS = SecondSending(3, b"k", b"v", OWN)
+PARTITIONS = 4
 HERE = Place(0, 17)
 NOTHING_OF_THE_DIALECT: Any = None
 LETTERS: dict[str, LetterWriter] = {
@@ -81,21 +75,21 @@ def refused(headers: Headers | None = OWN, **parts: Any) -> Reject:
 def test_what_a_relay_wrote_becomes_the_record_that_it_was(dialect: str, timestamp_ms: int | None) -> None:
     record = written_by_a_relay(refused(timestamp_ms=timestamp_ms), dialect)
 
-    assert (missing_part(record), second_sending(record, Choice(), TOPIC)) == (None, AS_IT_WAS)
+    assert (missing_part(record), second_sending(record, Choice(SOURCE), PARTITIONS)) == (None, AS_IT_WAS)
 
 
 def test_headers_that_only_resemble_a_dialects_words_are_the_records_own() -> None:
     own: Headers = [("cesium-error-reason", b"x"), ("X-Timebridge-Error", b"another")]
 
-    assert second_sending(stored(*own), Choice(), TOPIC).headers == own
+    assert second_sending(stored(*own), Choice(SOURCE), PARTITIONS).headers == own
 
 
 def test_of_two_sets_of_a_dead_letter_the_last_is_taken_off() -> None:
     earlier = dead_letter_headers(LETTER._replace(topic="before"))
 
-    sent = second_sending(stored(*earlier, ("b", b"2")), Choice(), TOPIC)
+    sent = second_sending(stored(*earlier, ("b", b"2")), Choice(SOURCE), PARTITIONS)
 
-    assert (sent.topic, sent.headers) == (SOURCE, [*earlier, ("b", b"2")])
+    assert sent.headers == [*earlier, ("b", b"2")]
 
 
 def test_a_header_that_somebody_put_behind_a_dead_letters_stays() -> None:
@@ -103,7 +97,7 @@ def test_a_header_that_somebody_put_behind_a_dead_letters_stays() -> None:
 
     mirrored = record._replace(headers=[*(record.headers or ()), ("mirrored-by", b"m")])
 
-    assert second_sending(mirrored, Choice(), TOPIC).headers == [*OWN, ("mirrored-by", b"m")]
+    assert second_sending(mirrored, Choice(SOURCE), PARTITIONS).headers == [*OWN, ("mirrored-by", b"m")]
 
 
 @pytest.mark.parametrize(
@@ -116,30 +110,9 @@ def test_a_header_that_somebody_put_behind_a_dead_letters_stays() -> None:
 def test_a_new_time_takes_the_place_of_all_others(timing: Timing, header: tuple[str, bytes]) -> None:
     record = stored(*OWN, ("deliver-after", b"-1"), ("deliver-expires-at", b"1"))
 
-    sent = second_sending(record, Choice(timing=timing), TOPIC)
+    sent = second_sending(record, Choice(SOURCE, timing=timing), PARTITIONS)
 
     assert sent.headers == [("a", b"1"), ("a", None), ("deliver-id", b"\xff"), header]
-
-
-def test_another_topic_chooses_the_partition_by_the_key() -> None:
-    sendings = [second_sending(stored(*OWN), Choice(to=to), TOPIC) for to in ("shop.other", SOURCE)]
-
-    assert sendings == [AS_IT_WAS._replace(topic="shop.other", partition=None), AS_IT_WAS]
-
-
-@pytest.mark.parametrize(
-    ("record", "to", "text"),
-    [
-        (stored()._replace(headers=[]), None, "0:17 does not say from which topic it came; name it with --to"),
-        (stored()._replace(headers=[("dead-letter-reason", b"x")]), None, "0:17 does not say from which topic"),
-        (stored(letter=LETTER._replace(topic="__consumer_offsets")), None, "0:17 would go to __consumer_offsets"),
-        (stored(letter=LETTER._replace(topic=TOPIC)), None, f"0:17 would go to {TOPIC}, which is no source topic"),
-        (stored(), TOPIC, f"0:17 would go to {TOPIC}, which is no source topic"),
-    ],
-)
-def test_a_record_that_names_no_source_topic_is_refused(record: StoredRecord, to: str | None, text: str) -> None:
-    with pytest.raises(InputError, match=text):
-        second_sending(record, Choice(to=to), TOPIC)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +147,11 @@ def test_a_dead_letter_that_lacks_its_value_says_until_when_the_source_has_it(un
 def test_a_record_that_is_sent_again_has_no_header_of_its_dead_letter() -> None:
     letter = LETTER._replace(omitted_bytes=1, source_until=UNLIMITED)
 
-    assert second_sending(stored(*OWN, letter=letter), Choice(), TOPIC).headers == OWN
+    assert second_sending(stored(*OWN, letter=letter), Choice(SOURCE), PARTITIONS).headers == OWN
+
+
+def test_a_partition_that_is_gone_is_left_to_the_key() -> None:
+    assert second_sending(stored(*OWN), Choice(SOURCE), 3) == AS_IT_WAS._replace(partition=None)
 
 
 @pytest.mark.parametrize("value", [None, b"", b"{", b"[" * 100_000, b'{"errors": 1}', b'{"a":' * 100_000])
@@ -199,7 +176,7 @@ def test_what_is_no_place_is_refused(text: str) -> None:
 REASONS = ("expired", "too-large", "unsupported")
 SOURCES = (SOURCE, "bank.delayed")
 LETTERS_OF_ANY = st.lists(st.tuples(st.sampled_from(REASONS), st.sampled_from(SOURCES)), max_size=12)
-CHOICES = st.builds(Choice, st.frozensets(st.sampled_from(REASONS)), source=st.sampled_from([None, *SOURCES]))
+CHOICES = st.builds(Choice, st.sampled_from(SOURCES), st.frozensets(st.sampled_from(REASONS)))
 RUNS = st.lists(st.tuples(CHOICES, st.integers(0, 12)), max_size=6)
 
 
@@ -207,13 +184,13 @@ RUNS = st.lists(st.tuples(CHOICES, st.integers(0, 12)), max_size=6)
 def test_whatever_was_asked_for_before_each_dead_letter_is_sent_once(
     kinds: list[tuple[str, str]], single: set[int], runs: list[tuple[Choice, int]]
 ) -> None:
-    """Each run is of some reasons or sources (none: all), and ends at an offset: it was killed there, or at the end.
+    """Each run is of a source and some reasons (none: all), and ends at an offset: it was killed there, or at the end.
 
     Between the first two, single ones are sent.
     """
     letters = [LETTER._replace(reason=reason, topic=topic) for reason, topic in kinds]
     progress, sent = Progress(), Counter[int]()
-    for number, (choice, end) in enumerate([*runs, (Choice(), len(letters))]):
+    for number, (choice, end) in enumerate([*runs, *((Choice(source), len(letters)) for source in SOURCES)]):
         behind, chosen = progress, []
         for offset in range(progress.start(choice), min(end, len(letters))):
             letter = letters[offset]
@@ -222,37 +199,32 @@ def test_whatever_was_asked_for_before_each_dead_letter_is_sent_once(
                 if not progress.covers(offset, letter):
                     sent[offset] += 1
             behind = progress.advanced(offset + 1, choice, chosen)
-        progress = Progress.parse(behind.offset, behind.metadata)
+        progress = Progress.parse(behind.metadata)
         if number == 0:
             named = {at for at in single if at < len(letters) and not progress.covers(at, letters[at])}
             sent.update(named)
             behind = progress.with_places(named)
-            progress = Progress.parse(behind.offset, behind.metadata)
+            progress = Progress.parse(behind.metadata)
 
     assert sent == Counter(range(len(letters)))
-    assert progress == Progress(len(letters))
+    assert progress.places == frozenset()
+    assert [*progress.ends.values()] == [len(letters)] * (2 if letters else 0)
 
 
 def test_of_many_single_places_each_takes_little_room() -> None:
     metadata = Progress().with_places(range(1_000_000_000, 1_000_002_000, 2)).metadata
 
     assert len(metadata) < 2_100
-    assert Progress.parse(0, metadata).places == frozenset(range(1_000_000_000, 1_000_002_000, 2))
+    assert Progress.parse(metadata).places == frozenset(range(1_000_000_000, 1_000_002_000, 2))
 
 
 def test_progress_of_a_source_takes_the_place_of_that_of_its_reasons_and_places() -> None:
-    progress = Progress().advanced(9, Choice(frozenset({"expired"}), source=SOURCE)).with_places([3, 12])
+    progress = Progress().advanced(9, Choice(SOURCE, frozenset({"expired"}))).with_places([3, 12])
 
-    found = progress.advanced(15, Choice(source=SOURCE), [3, 12])
+    found = progress.advanced(15, Choice(SOURCE), [3, 12])
 
-    assert (len(found.further), found.places, found.end) == (1, frozenset(), 15)
+    assert (len(found.ends), found.places, found.end) == (1, frozenset(), 15)
     assert [found.covers(14, LETTER._replace(topic=topic)) for topic in SOURCES] == [True, False]
-
-
-def test_a_run_without_reasons_forgets_the_single_ones() -> None:
-    progress = Progress(3).advanced(9, Choice(frozenset({"expired"})))
-
-    assert (progress, progress.advanced(9, Choice())) == (Progress(3, {"expired": 9}), Progress(9))
 
 
 @pytest.mark.parametrize(
@@ -260,61 +232,4 @@ def test_a_run_without_reasons_forgets_the_single_ones() -> None:
 )
 def test_progress_that_somebody_else_committed_is_refused(metadata: str) -> None:
     with pytest.raises(InputError, match="are not its own"):
-        Progress.parse(1, metadata)
-
-
-def test_a_line_says_where_when_why_and_whence() -> None:
-    line = table_line(stored(*OWN, value=b"v" * 1_234), now_ms=NOW_MS)
-
-    assert line.split()[0] == "0:17"
-    assert line.split()[2:] == ["malformed-header", "1,234", "k", "shop.delayed:3:1234", *LETTER.detail.split()]
-    assert table_head().split() == ["PLACE", "WHEN", "REASON", "BYTES", "KEY", "SOURCE", "DETAIL"]
-
-
-def test_a_record_that_no_relay_wrote_has_its_line_too() -> None:
-    line = table_line(StoredRecord(HERE, NOW_MS, None, None, None), now_ms=NOW_MS)
-
-    assert line.split()[2:] == ["-", "-", "-", "-", "not", "written", "by", "a", "relay"]
-
-
-def test_text_of_strangers_stays_in_its_line_and_is_short() -> None:
-    nasty = LETTER._replace(reason=HOSTILE * 99, detail="a\n" * 9_999)
-
-    line = table_line(stored(letter=nasty, key=b"\x1b[2J" * 99), now_ms=NOW_MS)
-
-    assert line.isprintable()
-    assert len(line) < 500
-
-
-def test_a_summary_counts_the_reasons() -> None:
-    counts = Counter(map(shown_reason, [stored(), stored(), stored(letter=LETTER._replace(reason="expired"))]))
-
-    assert summary(counts) == "3 dead letters: 2 malformed-header, 1 expired"
-    assert [summary(Counter()), summary(Counter({"-": 1}))] == ["0 dead letters", "1 dead letter: 1 -"]
-    assert summary(Counter(map(str, range(50)))).endswith(", 1 19, ...")
-
-
-def test_a_line_of_json_has_everything() -> None:
-    assert json.loads(json_line(stored(("b", b"\xff"), ("c", None), value=b"\xfe"))) == {
-        "partition": 0,
-        "offset": 17,
-        "timestampMs": NOW_MS,
-        "atMs": NOW_MS,
-        "reason": "malformed-header",
-        "detail": LETTER.detail,
-        "source": "shop.delayed:3:1234",
-        "omittedBytes": None,
-        "sourceUntil": None,
-        "key": "k",
-        "keyBase64": None,
-        "value": None,
-        "valueBase64": "/g==",
-        "headers": [
-            {"name": "b", "value": None, "valueBase64": "/w=="},
-            {"name": "c", "value": None, "valueBase64": None},
-            *(
-                {"name": name, "value": (value or b"").decode(), "valueBase64": None}
-                for name, value in dead_letter_headers(LETTER)
-            ),
-        ],
-    }
+        Progress.parse(metadata)

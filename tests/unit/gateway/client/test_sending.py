@@ -7,9 +7,8 @@ import pytest
 
 from delaytopic_api import Duration
 from delaytopic_api.records import Headers
-from delaytopic_gateway.client.sending import (
+from delaytopic_gateway.client.new_records import (
     Addressing,
-    Interruption,
     KeyedValue,
     OutgoingRecord,
     Timing,
@@ -19,6 +18,7 @@ from delaytopic_gateway.client.sending import (
     records_to_send,
     values_of_lines,
 )
+from delaytopic_gateway.client.sending import Interruption
 from delaytopic_process.errors import InputError
 
 RECORD = OutgoingRecord(b"k", b"v", [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -17,10 +16,9 @@ from tests.unit.gateway.console.test_pages import texts
 
 from delaytopic_api import Duration
 from delaytopic_api.records import Headers
-from delaytopic_gateway.access.rights import AuditLine
-from delaytopic_gateway.client.dead_letters import Choice, Place, Progress
-from delaytopic_gateway.client.resending import Outcome
-from delaytopic_gateway.client.sending import Timing
+from delaytopic_gateway.access.guard import AuditLine
+from delaytopic_gateway.client.dead_letters import Choice, Outcome, Place, Progress
+from delaytopic_gateway.client.new_records import Timing
 from delaytopic_gateway.errors import ConflictError, SupersededError
 
 BASE = "/v1/delaytopics/shop/reminders/dead-letters"
@@ -149,34 +147,34 @@ def test_what_no_relay_wrote_is_nobodys(scene: Scene) -> None:
     nameless: list[Headers | None] = [[], None]
     scene.letters.records[TOPIC] = [stored("0:1", SOURCE)._replace(headers=headers) for headers in nameless]
 
-    assert (asked(scene, BASE)["deadLetters"], asked(scene, f"{BASE}/0:1")["message"]) == (
-        [],
-        "there is no dead letter of shop/reminders at 0:1",
-    )
+    page = asked(scene, BASE)
+    assert (page["deadLetters"], page["notes"]) == ([], [f"records of {TOPIC} that no relay wrote are left out: 1"])
+    assert asked(scene, f"{BASE}/0:1")["message"] == "there is no dead letter of shop/reminders at 0:1"
 
 
 @pytest.mark.parametrize(
     ("document", "choice", "places"),
     [
-        ({"places": ["0:1", "0:4"]}, Choice(source=SOURCE), [Place(0, 1), Place(0, 4)]),
-        ({"reasons": ["expired"]}, Choice(frozenset({"expired"}), source=SOURCE), None),
-        ({"all": True}, Choice(source=SOURCE), None),
-        ({"all": True, "deliverAfter": "5m"}, Choice(timing=Timing(after=Duration("5m")), source=SOURCE), None),
-        ({"all": True, "deliverAt": NOON_MS}, Choice(timing=Timing(at_ms=NOON_MS), source=SOURCE), None),
+        ({"places": ["0:1", "0:4"]}, Choice(SOURCE), [Place(0, 1), Place(0, 4)]),
+        ({"reasons": ["expired"]}, Choice(SOURCE, frozenset({"expired"})), None),
+        ({"all": True}, Choice(SOURCE), None),
+        ({"all": True, "deliverAfter": "5m"}, Choice(SOURCE, timing=Timing(after=Duration("5m"))), None),
+        ({"all": True, "deliverAt": NOON_MS}, Choice(SOURCE, timing=Timing(at_ms=NOON_MS)), None),
     ],
 )
 def test_what_is_asked_for_is_sent_to_the_source_and_is_of_it(
     scene: Scene, document: dict[str, Any], choice: Choice, places: list[Place] | None
 ) -> None:
-    outcome = Outcome(Counter({SOURCE: 2}), {Place(0, 3): "it lacks its value"}, sent_before=[Place(0, 4)])
+    outcome = Outcome([Place(0, 1), Place(0, 5)], {Place(0, 3): "it lacks its value"}, sent_before=[Place(0, 4)])
     scene.letters.outcome = outcome
 
     answer = sent(scene, document)
 
-    assert (answer.status, scene.letters.asked) == (202, [(TOPIC, SOURCE, choice, places, False)])
+    assert (answer.status, scene.letters.asked) == (202, [(TOPIC, choice, places, False)])
     assert answer.document == {
+        "source": SOURCE,
         "sent": 2,
-        "to": {SOURCE: 2},
+        "places": ["0:1", "0:5"],
         "sentBefore": ["0:4"],
         "incomplete": [{"place": "0:3", "reason": "it lacks its value"}],
         "incompleteCount": 1,
@@ -335,9 +333,7 @@ def test_a_letter_is_sent_again_by_its_page(scene: Scene) -> None:
     answer = form(scene, {"place": "0:1", "deliverAfter": "90s", "deliverAt": ""})
 
     assert '<input type="hidden" name="place" value="0:1">' in page
-    assert scene.letters.asked == [
-        (TOPIC, SOURCE, Choice(timing=Timing(after=Duration("90s")), source=SOURCE), [Place(0, 1)], False)
-    ]
+    assert scene.letters.asked == [(TOPIC, Choice(SOURCE, timing=Timing(after=Duration("90s"))), [Place(0, 1)], False)]
     assert (answer.status, answer.headers["location"]) == (303, f"{PAGES}?sent=2&before=0&left=0")
     assert "2 dead letters were sent again." in scene.get(answer.headers["location"], Authorization="editor").text
 
@@ -352,15 +348,17 @@ def test_what_was_sent_again_is_offered_no_more(scene: Scene) -> None:
 
 
 def test_those_of_a_reason_are_counted_before_they_are_sent(scene: Scene) -> None:
-    scene.letters.outcome = Outcome(Counter({SOURCE: 2}), {Place(0, 3): "it lacks <b>its</b> value"}, from_first=True)
+    scene.letters.outcome = Outcome(
+        [Place(0, 1), Place(0, 4)], {Place(0, 3): "it lacks <b>its</b> value"}, from_first=True
+    )
 
     page = scene.get(f"{PAGES}/resend?reason=expired", Authorization="editor").text
     answer = form(scene, {"reason": "expired"})
 
     reasons = frozenset({"expired"})
-    assert [(each[2], each[4]) for each in scene.letters.asked] == [
-        (Choice(reasons, source=SOURCE), True),
-        (Choice(reasons, source=SOURCE), False),
+    assert [(each[1], each[3]) for each in scene.letters.asked] == [
+        (Choice(SOURCE, reasons), True),
+        (Choice(SOURCE, reasons), False),
     ]
     assert "Send 2 again" in page
     assert "No earlier sending is remembered" in page

@@ -11,7 +11,7 @@ from tests.support.gateway.gateway import NOW_MS, REMINDERS, Scene, gateway_over
 from tests.support.gateway.jobs import Desk, World, gateway_with_jobs
 from tests.support.gateway.rights import Table
 
-from delaytopic_gateway.access.rights import AuditLine
+from delaytopic_gateway.access.guard import AuditLine
 from delaytopic_gateway.jobs.job import State
 from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_process.waiting import wait_until

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.gateway.gateway import NOW_MS, REMINDERS
 from tests.support.gateway.jobs import MemoryJobLog, World
 
-from delaytopic_gateway.client.sending import OutgoingRecord
+from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.errors import RelayUnreachableError
 from delaytopic_gateway.jobs import job as job_module
 from delaytopic_gateway.jobs.job import Action, Job, Part, Reason, Selector, State

@@ -110,7 +110,7 @@ def test_what_is_no_place_in_the_list_is_refused(text: str) -> None:
 
 
 def test_a_letter_of_a_list_holds_little_of_a_large_record() -> None:
-    letter = Letter.of(stored("0:1", SOURCE, key=b"k" * 5_000, value=b"v" * 1_000_000), Progress(2))
+    letter = Letter.of(stored("0:1", SOURCE, key=b"k" * 5_000, value=b"v" * 1_000_000), Progress().with_places([1]))
 
     assert letter is not None
     assert (len(letter.key or b""), letter.key_bytes, letter.value_bytes) == (1_024, 5_000, 1_000_000)

@@ -11,8 +11,8 @@ from tests.support.gateway.gateway import NOW_MS, REMINDERS, TIMERS, Scene, gate
 from tests.support.relay.schedules import changed
 
 from delaytopic_api.records import Headers
-from delaytopic_gateway.access.rights import AuditLine
-from delaytopic_gateway.client.sending import OutgoingRecord
+from delaytopic_gateway.access.guard import AuditLine
+from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_relay.core.commands import Schedule
 
 HOUR_MS = 3_600_000
@@ -149,7 +149,7 @@ def test_a_record_is_moved_with_all_that_it_holds(scene: Scene, time: dict[str, 
     ("method", "path", "document", "status", "message"),
     [
         ("GET", "/v1/delaytopics/shop/nothing", None, 404, "there is no DelayTopic shop/nothing here"),
-        ("GET", f"{BASE}/records?limit=0", None, 400, "limit: Input should be greater than or equal to 1"),
+        ("GET", f"{BASE}/records?limit=-1", None, 400, "limit: Input should be greater than or equal to 0"),
         ("GET", f"{BASE}/records?after=1:2147483648:0", None, 400, "after: Value error, it is the `next` of a page"),
         ("GET", f"{BASE}/records/soon?partition=4", None, 404, "shop.reminders.delayed has 4 partitions, from 0 on"),
         ("GET", f"{BASE}/records?colour=red", None, 400, "colour: Extra inputs are not permitted"),

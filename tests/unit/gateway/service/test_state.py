@@ -49,7 +49,7 @@ def settings() -> Settings:
         "target": {"topic": "shop"},
         "precision": "50ms",
     }
-    document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "spec": spec}
+    document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "spec": spec}
     topic = load_document({**document, "metadata": {"namespace": "shop", "name": "reminders"}})
     assert isinstance(topic, DelayTopic)
     return resolve(topic, None)

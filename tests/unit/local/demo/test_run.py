@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.client.raw_records import Coordinates, RawRecord
-from delaytopic_gateway.client.sending import OutgoingRecord
 from delaytopic_local.demo.run import summary_lines, undisturbed
 from delaytopic_local.demo.scenario import MALFORMED, Scenario
 from delaytopic_local.verifier.reading import Rules, read_source

@@ -21,8 +21,9 @@ from delaytopic_local.session.known_topics import KnownTopic
 from delaytopic_local.verifier.reading import Rules, rules_of
 from delaytopic_process.errors import InputError
 
-HEAD = "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: reminders, namespace: shop}\nspec:\n"
-PLAIN = HEAD + "  source: {topic: a}\n  target: {topic: b, allowed: ['shop.*']}\n"
+HEAD = "apiVersion: delaytopic.dev/v1beta1\nkind: DelayTopic\nmetadata: {name: reminders, namespace: shop}\nspec:\n"
+BACKEND = "  backend: {type: RedisZset}\n"
+PLAIN = HEAD + "  source: {topic: a}\n  target: {topic: b, allowedTopics: ['shop.*']}\n" + BACKEND
 WEEK_AND_MONTH_MS = (720 + 168) * 3_600_000
 
 
@@ -46,7 +47,7 @@ def test_what_is_written_wins_and_big_records_have_room_in_the_dead_letter_topic
     text = HEAD + (
         "  source: {topic: a, partitions: 2, config: {max.message.bytes: '2000000'}}\n"
         "  target: {topic: b, partitions: 3, retention: 1h}\n"
-        "  deadLetter: {topic: d, partitions: 5, replicationFactor: 2}\n"
+        "  deadLetter: {topic: d, partitions: 5, replicationFactor: 2}\n" + BACKEND
     )
 
     plans = topic_plans(read_settings(file_with(tmp_path, text)), on_own_cluster=True)
@@ -71,7 +72,7 @@ def test_topics_that_hold_more_than_records_of_the_source_stay_within_what_kafka
 
 
 def test_a_fixed_delay_needs_the_brokers_time_on_any_cluster(tmp_path: Path) -> None:
-    text = PLAIN + "  schedule: {delay: 30s}\n"
+    text = PLAIN + "  schedule: {fixedDelay: 30s}\n"
 
     source = topic_plans(read_settings(file_with(tmp_path, text)), on_own_cluster=True)[0]
 
@@ -79,7 +80,7 @@ def test_a_fixed_delay_needs_the_brokers_time_on_any_cluster(tmp_path: Path) -> 
 
 
 def test_observed_topics_of_ones_own_cluster_are_left_alone(tmp_path: Path) -> None:
-    text = HEAD + "  source: {topic: a, management: Observe}\n  target: {topic: b, management: Observe}\n"
+    text = HEAD + "  source: {topic: a, management: Observe}\n  target: {topic: b, management: Observe}\n" + BACKEND
     settings = read_settings(file_with(tmp_path, text))
 
     own, embedded = (topic_plans(settings, on_own_cluster=own) for own in (True, False))
@@ -95,13 +96,13 @@ def test_the_relays_document_names_servers_and_topics(tmp_path: Path) -> None:
     document = relay_document(settings, kafka=kafka, redis_url="redis://127.0.0.1:8/0", http_port=7)
 
     assert document.to_document() | {"schedule": None, "limits": None} == {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "RelayConfig",
         "name": "reminders",
         "namespace": "shop",
         "groupId": "delaytopic.shop.reminders",
         "source": {"topic": "a"},
-        "target": {"topic": "b", "allowed": ["shop.*"], "partitioning": "ByKey", "compression": "Auto"},
+        "target": {"topic": "b", "allowedTopics": ["shop.*"], "partitioning": "ByKey", "compression": "Auto"},
         "deadLetter": {"topic": "a.dlq"},
         "schedule": None,
         "precision": "1s",
@@ -115,8 +116,8 @@ def test_the_relays_document_names_servers_and_topics(tmp_path: Path) -> None:
 
 
 def test_a_class_in_the_same_file_brings_its_defaults(tmp_path: Path) -> None:
-    text = PLAIN + (
-        "---\napiVersion: delaytopic.dev/v1alpha1\nkind: DelayClass\n"
+    text = PLAIN.removesuffix(BACKEND) + (
+        "---\napiVersion: delaytopic.dev/v1beta1\nkind: DelayClass\n"
         "metadata: {name: standard, annotations: {delaytopic.dev/is-default-class: 'true'}}\n"
         "spec: {connection: {bootstrapServers: 'k:9092'}, backend: {type: KafkaBuckets},\n"
         "  access: {sourceTopics: ['*'], targetTopics: ['*']}, defaults: {partitions: 7, precision: 2s}}\n"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from delaytopic_api import Duration
-from delaytopic_gateway.client.sending import Addressing, Timing
+from delaytopic_gateway.client.new_records import Addressing, Timing
 from delaytopic_local.session.known_topics import KnownTopic, objection, warnings
 
 NOW_MS = 1_795_000_000_000
@@ -52,13 +52,13 @@ def test_a_record_for_the_wrong_end_is_not_sent(topic: str, what: str) -> None:
             "shop.delayed",
             AFTER_5S,
             Addressing(to="post.letters"),
-            "--to: shop/reminders does not deliver to post.letters; spec.target.allowed has shop.vip.*",
+            "--to: shop/reminders does not deliver to post.letters; spec.target.allowedTopics has shop.vip.*",
         ),
         (
             "shop.retry",
             AFTER_5S,
             Addressing(),
-            "shop/retries delays every record by 5m (spec.schedule.delay): leave --after and --at out",
+            "shop/retries delays every record by 5m (spec.schedule.fixedDelay): leave --after and --at out",
         ),
         ("shop.retry", AT_ONCE, Addressing(schedule_id="1"), "shop/retries takes no ids: leave --id out"),
         (

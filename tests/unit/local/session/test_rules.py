@@ -12,7 +12,7 @@ from delaytopic_process.errors import InputError
 def refusal(tmp_path: Path, *ways: tuple[str, str]) -> str | None:
     """Return what is said of DelayTopics with these sources and targets, named a, b, c."""
     documents = [
-        f"apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {{name: {name}, namespace: shop}}\n"
+        f"apiVersion: delaytopic.dev/v1beta1\nkind: DelayTopic\nmetadata: {{name: {name}, namespace: shop}}\n"
         f"spec: {{source: {{topic: {source}}}, target: {{topic: {target}}}}}\n"
         for name, (source, target) in zip("abc", ways, strict=False)
     ]
@@ -58,7 +58,7 @@ def test_what_the_operator_refuses_is_refused(tmp_path: Path, ways: list[tuple[s
 
 def test_records_that_would_go_round_in_a_circle_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "topics.yaml"
-    head = "apiVersion: delaytopic.dev/v1alpha1\nkind: DelayTopic\nmetadata: {name: %s, namespace: shop}\n"
+    head = "apiVersion: delaytopic.dev/v1beta1\nkind: DelayTopic\nmetadata: {name: %s, namespace: shop}\n"
     to = "spec: {source: {topic: %s}, target: {topic: %s, management: Observe}}\n"
     file.write_text("---\n".join([head % "a" + to % ("s1", "s2"), head % "b" + to % ("s2", "s1")]), encoding="utf-8")
 

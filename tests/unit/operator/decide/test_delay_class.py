@@ -83,7 +83,7 @@ def test_the_status_says_what_is_wrong_and_how_many_use_it(problem: Problem | No
     plan = plan_class(seen(ONE, problem))
 
     assert plan.status == {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": "standard", "uid": "u1"},
         "status": status(expected, users=1),

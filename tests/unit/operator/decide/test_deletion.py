@@ -184,7 +184,7 @@ def test_a_drain_takes_nothing_more_in_and_is_written_down_first() -> None:
 
 
 def test_with_a_fixed_delay_relays_take_in_what_they_have_to_deliver() -> None:
-    decided = plan(seen(document(schedule={"delay": "30s"}), pending=3))
+    decided = plan(seen(document(schedule={"fixedDelay": "30s"}), pending=3))
 
     configs = configs_of(decided)
     assert len(configs) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 import yaml
 from tests.support.operator.scenes import DECLARED_MS, NOW_MS, document, fleet, record, seen
 from tests.unit.operator.decide.test_planner import living, look
@@ -132,7 +133,7 @@ def test_rules_are_in_force_while_nothing_keeps_others() -> None:
 
 
 def test_until_relays_have_rolled_it_is_said_what_the_edit_does() -> None:
-    edited = look(living(**EDITED))
+    edited = look(living(**EDITED), pending=None)
     first = look(record=record().model_copy(update={"rules": None}))
 
     assert condition(edited) == (
@@ -157,11 +158,16 @@ def test_what_drains_keeps_its_rules() -> None:
     assert condition(going)[:2] == ("True", "FormerRulesWait")
 
 
-def test_a_dry_run_says_it_before_it_is_done() -> None:
+@pytest.mark.parametrize(("counted", "said"), [(7, "up to 7 records"), (None, "up to 1,200 records")])
+def test_a_dry_run_says_it_before_it_is_done_and_counts_by_the_status_where_relays_do_not_answer(
+    counted: int | None, said: str
+) -> None:
     asked = living(annotations={DRY_RUN: "true"}, **EDITED)
     asked["status"] = {"backlog": {"pending": 1_200}}
 
-    assert "what waits keeps maxDelay 720h (up to 1,200 records, the last due by" in condition(look(asked))[2]
+    told = condition(look(asked, pending=counted))[2]
+
+    assert f"what waits keeps maxDelay 720h ({said}, the last due by" in told
 
 
 def test_what_keeps_former_rules_is_counted_over_all_partitions() -> None:
@@ -178,7 +184,7 @@ def test_what_keeps_former_rules_is_counted_over_all_partitions() -> None:
             "dialect": "Native",
             "maxDelay": "720h",
             "ids": "ByHeader",
-            "allowed": [],
+            "allowedTopics": [],
             "declaredAt": "2026-11-21T13:01:26Z",
             "records": 3_600,
             "partitions": 3,
@@ -194,20 +200,20 @@ def said_of(found: Observation) -> dict[str, tuple[str, str]]:
 
 def test_rules_of_different_edits_are_told_apart_the_oldest_first() -> None:
     later = FORMER.model_copy(
-        update={"declared_ms": DECLARED_MS + 1, "max_delay_ms": DAY_MS, "delay_ms": DAY_MS, "records": 1}
+        update={"declared_ms": DECLARED_MS + 1, "max_delay_ms": DAY_MS, "fixed_delay_ms": DAY_MS, "records": 1}
     )
 
     after = known(settled(look(living(**EDITED))), later, FORMER)
 
     assert [each["maxDelay"] for each in plan(after).parts["formerRules"]] == ["720h", "24h"]
     assert condition(after)[2] == (
-        "1,200 records keep maxDelay 720h, the last is due at 2026-11-22T14:01:26Z; 1 record keeps delay 24h, the last "
-        "is due at 2026-11-22T14:01:26Z. What is produced from now on gets maxDelay 24h, no delay"
+        "1,200 records keep maxDelay 720h, the last is due at 2026-11-22T14:01:26Z; 1 record keeps fixedDelay 24h, the "
+        "last is due at 2026-11-22T14:01:26Z. What is produced from now on gets maxDelay 24h, no fixedDelay"
     )
 
 
 def test_an_edit_that_waits_says_why_and_until_when() -> None:
-    edited = look(living(schedule={"dialect": "Kaspr", "maxDelay": "720h"}))
+    edited = look(living(schedule={"kaspr": {}, "maxDelay": "720h"}))
     waits = known(settled(edited), waits="the ids are others")
 
     assert "The edit waits until nothing waits any more" in condition(edited)[2]
@@ -233,9 +239,9 @@ def test_what_was_said_stays_while_not_all_relays_answer() -> None:
 
 def test_pages_that_no_relay_writes_make_no_status_that_the_api_server_refuses() -> None:
     endless = FORMER.model_copy(
-        update={"max_delay_ms": -5, "records": 2**63 - 1, "allowed": ["x" * 9_999] * 99, "declared_ms": 0}
+        update={"max_delay_ms": -5, "records": 2**63 - 1, "allowed_topics": ["x" * 9_999] * 99, "declared_ms": 0}
     )
 
     [status] = plan(known(look(), *[endless] * 99)).parts["formerRules"]
 
-    assert (status["records"], status["maxDelay"], len(status["allowed"])) == (2**53, "-5 ms", 16)
+    assert (status["records"], status["maxDelay"], len(status["allowedTopics"])) == (2**53, "-5 ms", 16)

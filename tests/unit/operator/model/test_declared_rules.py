@@ -39,10 +39,10 @@ def edited(*steps: tuple[dict[str, Any], int, bool]) -> DeclaredRules:
         {"schedule": HOUR_LONG},
         {"schedule": DAY_LONG | {"defaultDelay": "5s"}},
         {"schedule": DAY_LONG | {"ids": "Disabled"}},
-        {"schedule": DAY_LONG | {"dialect": "Cesium"}},
-        {"schedule": DAY_LONG | {"dialect": "Cesium", "cesium": {"onMalformed": "Deliver"}}},
-        {"schedule": {"delay": "24h"}},
-        {"target": {"allowed": ["shop.*"]}},
+        {"schedule": DAY_LONG | {"cesium": {}}},
+        {"schedule": DAY_LONG | {"cesium": {"onMalformed": "Deliver"}}},
+        {"schedule": {"fixedDelay": "24h"}},
+        {"target": {"allowedTopics": ["shop.*"]}},
         {"target": {"topic": "shop.elsewhere"}},
     ],
 )
@@ -109,6 +109,6 @@ def test_a_written_retention_is_all_that_its_rules_ask_for() -> None:
 def test_what_waits_by_offset_asks_that_its_source_is_not_compacted() -> None:
     by_offset = declared(None, settings(DAY_LONG | {"ids": "Disabled"}), 0)
 
-    by_key = declared(by_offset, settings(DAY_LONG | {"dialect": "Scheduler"}), 1_000)
+    by_key = declared(by_offset, settings(DAY_LONG | {"scheduler": {}}), 1_000)
 
     assert (by_offset.by_offset, by_key.by_offset, by_key.former) == (True, False, (NEED,))

@@ -69,7 +69,7 @@ class Cluster:
         self.store.remove(document)
 
     def _put(self, kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
-        of_kind = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": kind}
+        of_kind = {"apiVersion": "delaytopic.dev/v1beta1", "kind": kind}
         self._store_one({**of_kind, "metadata": metadata, "spec": dict(spec)})
 
     def _store_one(self, document: dict[str, Any]) -> None:
@@ -281,7 +281,7 @@ def test_what_was_kept_up_to_date_is_as_if_it_was_read_anew(changes: list[tuple[
 def test_partitions_of_elders_count_with_their_buckets_but_for_those_that_have_no_room(cluster: Cluster) -> None:
     cluster.delay_class(limits={"maxPartitionsPerNamespace": 300}, defaults={"partitions": 10})
     # With 11 bucket topics; with the usual maxDelay there are 20.
-    fixed = {"schedule": {"delay": "1h"}}
+    fixed = {"schedule": {"fixedDelay": "1h"}}
     keys = [
         cluster.topic("first", "a", "b", age=4, **fixed),
         cluster.topic("too-many", "c", "d", age=3),

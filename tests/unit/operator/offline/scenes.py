@@ -15,7 +15,7 @@ from delaytopic_operator.offline.planner import make_plan
 
 Document = dict[str, Any]
 NOW_MS = 1_795_270_000_000
-API = "delaytopic.dev/v1alpha1"
+API = "delaytopic.dev/v1beta1"
 SERVERS = {"bootstrapServers": "kafka.platform:9093"}
 CLASS = {"connection": SERVERS, "defaults": {"partitions": 4, "replicationFactor": 3}}
 REDIS = {"type": "RedisZset", "redis": {"url": "redis://redis.platform:6379"}}

@@ -14,7 +14,7 @@ from delaytopic_operator.offline.changes import refused_change
 def test_a_change_is_refused_as_the_api_server_would(case: dict[str, Any]) -> None:
     before = document_of(case)
 
-    refusal = refused_change(before, merged(before, case["change"]))
+    refusal = refused_change(before | {"status": case.get("status")}, merged(before, case["change"]))
 
     assert [text for text in case.get("says", []) if text not in (refusal or "")] == []
     assert (refusal is not None) == ("says" in case)

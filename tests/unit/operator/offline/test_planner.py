@@ -174,7 +174,7 @@ def test_an_edit_says_what_it_does_to_what_waits() -> None:
 
 
 def test_an_edit_that_has_to_wait_is_said_to() -> None:
-    [note] = only(against(STATE, delay_topic(schedule={"dialect": "Scheduler"}))).notes
+    [note] = only(against(STATE, delay_topic(schedule={"scheduler": {}}))).notes
 
     assert note.endswith(
         "The edit waits until nothing waits any more, as the ids of dialect Scheduler are others than those of Native: "

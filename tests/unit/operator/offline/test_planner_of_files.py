@@ -80,7 +80,7 @@ def test_every_exclusion_is_in_force_with_its_reason() -> None:
         ([delay_class(access={"sourceTopics": ["billing.*"]}), delay_topic()], "SourceNotAllowed"),
         ([delay_class(limits={"maxDelay": "1h"}), delay_topic(schedule={"maxDelay": "2h"})], "LimitExceeded"),
         ([delay_class(), delay_topic(precision="soon")], "InvalidSpec"),
-        ([delay_topic(connection=SERVERS)], "InvalidSpec"),
+        ([delay_topic(connection=SERVERS, backend={"type": "RedisZset"})], "InvalidSpec"),
         ([delay_class(), delay_topic(relay={"image": "mine:1"})], "InvalidSpec"),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from delaytopic_operator.report.events import BURST, EventBudget, EventRecord, NewEvent, Repeated, reference
 
 TOPIC = {
-    "apiVersion": "delaytopic.dev/v1alpha1",
+    "apiVersion": "delaytopic.dev/v1beta1",
     "kind": "DelayTopic",
     "metadata": {"namespace": "shop", "name": "reminders", "uid": "u-1", "resourceVersion": "7"},
 }
@@ -35,7 +35,7 @@ def test_an_event_says_what_happened_to_what() -> None:
         "action": "Reconcile",
         "note": "made topic reminders",
         "regarding": {
-            "apiVersion": "delaytopic.dev/v1alpha1",
+            "apiVersion": "delaytopic.dev/v1beta1",
             "kind": "DelayTopic",
             "namespace": "shop",
             "name": "reminders",
@@ -90,7 +90,7 @@ def test_much_ado_about_one_object_leaves_room_for_others() -> None:
 
 
 def test_the_whole_clusters_objects_have_their_events_in_default() -> None:
-    delay_class = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayClass", "metadata": {"name": "c", "uid": "u"}}
+    delay_class = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayClass", "metadata": {"name": "c", "uid": "u"}}
     about = EventRecord(reference(delay_class), "ClassChanged", "x", "Normal", "Reconcile")
 
     written = EventBudget("operator-1").write(about, NOW_MS)

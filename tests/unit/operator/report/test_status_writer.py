@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
-from tests.support.operator.scenes import CONFIG
-from tests.unit.operator.decide.test_planner import look
+from tests.support.operator.scenes import CONFIG, NOW_MS, document
+from tests.unit.operator.decide.test_planner import living, look
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_operator.decide.plan import Apply, Plan
@@ -15,11 +15,11 @@ from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import ApiServerUnavailable, ObjectRejected
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, summed_up
+from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, instant, summed_up
 from delaytopic_operator.model.transitions import NORMAL, Event
 from delaytopic_operator.observe.audit_verdict import NO_AUDIT, last_verdict
 from delaytopic_operator.report.events import EventRecorder
-from delaytopic_operator.report.status import StatusWriter, with_failure
+from delaytopic_operator.report.status import StatusWriter, status_document, with_failure
 
 TYPES = (ConditionType.POLICY_ACCEPTED, ConditionType.TOPICS_READY, ConditionType.BACKEND_READY)
 WELL = Plan(conditions=[Condition(each, TRUE, "Fine") for each in (*TYPES, ConditionType.RELAY_AVAILABLE)])
@@ -33,6 +33,17 @@ class AwayKube(KubeApi):
 
     def apply_status(self, document: dict[str, Any], manager: str, force: bool = True) -> dict[str, Any]:
         raise ApiServerUnavailable("away")
+
+
+class CountingKube(KubeApi):
+    """An API server that keeps each status that is written."""
+
+    def __init__(self) -> None:
+        self.pending: list[int] = []
+
+    def apply_status(self, document: dict[str, Any], manager: str, force: bool = True) -> dict[str, Any]:
+        self.pending.append(document["status"]["backlog"]["pending"])
+        return document
 
 
 class Told(EventRecorder):
@@ -80,6 +91,21 @@ def test_what_was_done_is_told_though_the_status_cannot_be_written() -> None:
         StatusWriter(kube, told, CONFIG).report(found, plan(found), Outcome([done]), dry_run=False)
 
     assert told.events == [done]
+
+
+def pending_written(found: dict[str, Any]) -> list[int]:
+    """Return the counts that are written when five are left, and the status has counted nine a moment ago."""
+    kube = CountingKube()
+    first = look(found, pending=9)
+    found["status"] = {**status_document(first, plan(first))["status"]}
+    found["status"]["backlog"]["asOf"] = instant(NOW_MS - 15_000)
+    now = look(found, pending=5)
+    StatusWriter(kube, Told(), CONFIG).report(now, plan(now), Outcome(), dry_run=False)
+    return kube.pending
+
+
+def test_counters_are_written_rarely_and_of_what_drains_at_each_look() -> None:
+    assert (pending_written(living()), pending_written(document())) == ([], [5])
 
 
 def test_it_is_no_verdict_that_a_later_pass_would_keep() -> None:

@@ -123,12 +123,15 @@ def test_reports_go_to_the_volume_or_beside_a_ledger_that_is_a_url() -> None:
 def test_settings_of_spark_are_handed_on(tmp_path: Any) -> None:
     conf = {"spark.hadoop.fs.s3a.endpoint": "https://s3.example?a=b", "spark.sql.shuffle.partitions": "8"}
 
-    assert options(audited(URL | {"conf": conf}), tmp_path)["conf"] == conf
+    assert options(audited(URL | {"sparkConf": conf}), tmp_path)["conf"] == conf
 
 
 def test_what_a_class_says_of_its_audits_comes_before_the_operators_own(tmp_path: Any) -> None:
-    operators = {"conf": {"spark.a": "operator", "spark.b": "operator"}, "resources": {"limits": {"memory": "2Gi"}}}
-    of_class = {"conf": {"spark.b": "class"}, "resources": {"limits": {"memory": "8Gi"}}}
+    operators = {
+        "sparkConf": {"spark.a": "operator", "spark.b": "operator"},
+        "resources": {"limits": {"memory": "2Gi"}},
+    }
+    of_class = {"sparkConf": {"spark.b": "class"}, "resources": {"limits": {"memory": "8Gi"}}}
 
     found = route(config={"audit": URL | operators}, of_class={"audit": of_class})
 
@@ -139,8 +142,8 @@ def test_what_a_class_says_of_its_audits_comes_before_the_operators_own(tmp_path
 
 @pytest.mark.parametrize("name", ["fs.s3a.endpoint", "spark.a b", "spark."])
 def test_a_setting_that_is_none_of_sparks_is_refused_at_the_operators_start(name: str) -> None:
-    with pytest.raises(InvalidDocument, match=r"audit\.conf"):
-        audited(URL | {"conf": {name: "1"}})
+    with pytest.raises(InvalidDocument, match=r"audit\.sparkConf"):
+        audited(URL | {"sparkConf": {name: "1"}})
 
 
 def test_credentials_and_an_account_are_those_of_audits_alone() -> None:

@@ -30,7 +30,7 @@ def config_hash(given: Route, secrets: str = "1") -> str:
     [
         {"precision": "2s"},
         {"suspend": "Delivery"},
-        {"target": {"topic": "b", "allowed": ["shop.*"]}},
+        {"target": {"topic": "b", "allowedTopics": ["shop.*"]}},
         {"schedule": {"maxDelay": "24h"}},
         {"autoscaling": {"lookAhead": "5m"}},
         {"connection": {"bootstrapServers": "other:9092"}},
@@ -102,7 +102,7 @@ def test_what_a_relay_reads_again_by_itself_starts_nothing_anew() -> None:
 
 
 def test_a_field_that_is_wanted_no_longer_changes_what_a_document_says_of_itself() -> None:
-    tainted = route(relay={"podTemplate": {"tolerations": [{"key": "pool"}]}}).child("Deployment")
+    tainted = route(relay={"podTemplate": {"spec": {"tolerations": [{"key": "pool"}]}}}).child("Deployment")
 
     assert tainted["metadata"]["annotations"] != route().child("Deployment")["metadata"]["annotations"]
     assert set(tainted["metadata"]["annotations"]) == {APPLIED_HASH}

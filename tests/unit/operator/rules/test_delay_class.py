@@ -19,7 +19,7 @@ REDIS = {"type": "RedisZset", "redis": {"url": "redis://redis:6379/0"}}
 def document(name: str = "standard", *, default: bool = False, **spec: Any) -> dict[str, Any]:
     annotations = {"delaytopic.dev/is-default-class": "true"} if default else {}
     return {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": name, "annotations": annotations},
         "spec": {"connection": KAFKA, **spec},
@@ -61,10 +61,10 @@ def test_a_status_that_cannot_be_read_is_no_reason_against_it() -> None:
             'spec.relay.resources.limits.memory: "1Mi" is too little; a relay needs at least 128Mi',
         ),
         (
-            {"relay": {"podTemplate": {"hostNetwork": True}}},
-            "InvalidClass",
-            "spec.relay.podTemplate.hostNetwork: is not allowed; allowed: labels, annotations, nodeSelector, "
-            "tolerations, topologySpreadConstraints, affinity, priorityClassName",
+            {"relay": {"podTemplate": {"spec": {"hostNetwork": True}}}},
+            "InvalidSpec",
+            "DelayClass standard: spec.relay.podTemplate.spec.hostNetwork: is not a field; allowed: nodeSelector, "
+            "tolerations, affinity, topologySpreadConstraints, priorityClassName",
         ),
         (
             {"audit": {"mode": "Kubernetes"}},

@@ -55,7 +55,7 @@ def told(of_class: dict[str, Any], **spec: Any) -> str:
             "compression.type, delete.retention.ms, message.timestamp.*, min.insync.replicas, retention.*",
         ),
         (
-            {"topicConfig": []},
+            {"allowedTopicConfig": []},
             {"source": {"topic": "shop.a", "config": {"compression.type": "zstd"}}},
             'spec.source.config["compression.type"]: is not allowed: DelayClass standard allows none',
         ),
@@ -87,31 +87,46 @@ def test_topics_and_resources_beyond_the_class_are_refused(
     assert told({"limits": limits}, **spec) == message
 
 
+NONE = "is not allowed: DelayClass standard allows none"
+
+
 @pytest.mark.parametrize(
     ("template", "field", "message"),
     [
-        ({"labels": {"app": "payments"}}, 'labels["app"]', "is not allowed: DelayClass standard allows none"),
-        ({"annotations": {"a/b": "c"}}, 'annotations["a/b"]', "is not allowed: DelayClass standard allows none"),
-        ({"nodeSelector": {"pool": "x"}}, 'nodeSelector["pool"]', "is not allowed: DelayClass standard allows none"),
         (
-            {"tolerations": [{"operator": "Exists"}]},
-            "tolerations[0].key",
+            {"metadata": {"labels": {"app": "payments"}}},
+            'metadata.labels["app"]',
+            NONE,
+        ),
+        (
+            {"metadata": {"annotations": {"a/b": "c"}}},
+            'metadata.annotations["a/b"]',
+            NONE,
+        ),
+        (
+            {"spec": {"nodeSelector": {"pool": "x"}}},
+            'spec.nodeSelector["pool"]',
+            NONE,
+        ),
+        (
+            {"spec": {"tolerations": [{"operator": "Exists"}]}},
+            "spec.tolerations[0].key",
             "without a key is not allowed: DelayClass standard allows none",
         ),
         (
-            {"tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}]},
-            "tolerations[0].key",
+            {"spec": {"tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}]}},
+            "spec.tolerations[0].key",
             "node-role.kubernetes.io/control-plane is not allowed: DelayClass standard allows none",
         ),
         (
-            {"priorityClassName": "system-cluster-critical"},
-            "priorityClassName",
+            {"spec": {"priorityClassName": "system-cluster-critical"}},
+            "spec.priorityClassName",
             "system-cluster-critical is not allowed: DelayClass standard allows none",
         ),
         (
-            {"affinity": {"podAntiAffinity": {}}},
-            "affinity",
-            "is not allowed: DelayClass standard allows none",
+            {"spec": {"affinity": {"podAntiAffinity": {}}}},
+            "spec.affinity",
+            NONE,
         ),
     ],
 )
@@ -123,23 +138,39 @@ def test_nothing_that_reaches_other_pods_or_nodes_is_allowed_by_default(
 
 def test_what_the_class_says_of_pods_cannot_be_changed_even_where_more_is_allowed() -> None:
     allowed = {"labels": ["*"], "priorityClassNames": ["*"], "affinity": True}
-    of_class = {"labels": {"team": "platform"}, "priorityClassName": "low", "affinity": {"nodeAffinity": {}}}
-    asked = {"labels": {"team": "shop"}, "priorityClassName": "high", "affinity": {"podAffinity": {}}}
+    of_class = {
+        "metadata": {"labels": {"team": "platform"}},
+        "spec": {"priorityClassName": "low", "affinity": {"nodeAffinity": {}}},
+    }
+    asked = {
+        "metadata": {"labels": {"team": "shop"}},
+        "spec": {"priorityClassName": "high", "affinity": {"podAffinity": {}}},
+    }
 
-    message = told({"relay": {"podTemplate": of_class, "allowed": allowed}}, relay={"podTemplate": asked})
+    message = told(
+        {"relay": {"podTemplate": of_class}, "limits": {"allowedPodTemplate": allowed}}, relay={"podTemplate": asked}
+    )
 
     assert message.split("; ") == [
-        'spec.relay.podTemplate.labels["team"]: is not allowed: DelayClass standard sets it to platform',
-        "spec.relay.podTemplate.priorityClassName: high is not allowed: DelayClass standard sets it to low",
-        "spec.relay.podTemplate.affinity: is not allowed: DelayClass standard sets it",
+        'spec.relay.podTemplate.metadata.labels["team"]: is not allowed: DelayClass standard sets it to platform',
+        "spec.relay.podTemplate.spec.priorityClassName: high is not allowed: DelayClass standard sets it to low",
+        "spec.relay.podTemplate.spec.affinity: is not allowed: DelayClass standard sets it",
     ]
 
 
 def test_what_the_class_allows_may_be_asked_for() -> None:
     of_class = delay_class(
         default=True,
-        limits={"maxPartitions": 12, "maxRetention": "1000h", "maxRelayResources": {"cpu": "2", "memory": "1Gi"}},
-        relay={"allowed": {"labels": ["team", "shop/*"], "tolerations": ["spot"], "priorityClassNames": ["t-*"]}},
+        limits={
+            "maxPartitions": 12,
+            "maxRetention": "1000h",
+            "maxRelayResources": {"cpu": "2", "memory": "1Gi"},
+            "allowedPodTemplate": {
+                "labels": ["team", "shop/*"],
+                "tolerations": ["spot"],
+                "priorityClassNames": ["t-*"],
+            },
+        },
     )
     found = verdict(
         of_class,
@@ -147,9 +178,8 @@ def test_what_the_class_allows_may_be_asked_for() -> None:
         relay={
             "resources": {"limits": {"cpu": 2, "memory": "1024Mi"}},
             "podTemplate": {
-                "labels": {"team": "a", "shop/b": "c"},
-                "tolerations": [{"key": "spot", "operator": "Exists"}],
-                "priorityClassName": "t-1",
+                "metadata": {"labels": {"team": "a", "shop/b": "c"}},
+                "spec": {"tolerations": [{"key": "spot", "operator": "Exists"}], "priorityClassName": "t-1"},
             },
         },
     )
@@ -181,7 +211,7 @@ def inline(
         "backend": {"type": "RedisZset", "redis": redis} if redis else {"type": "KafkaBuckets"},
     }
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"namespace": KEY.namespace, "name": KEY.name},
         "spec": spec,
@@ -251,7 +281,7 @@ def test_a_namespace_has_no_more_partitions_than_its_class_allows() -> None:
 
     def judged(elders: Elders) -> Accepted | Refusal:
         document = {
-            "apiVersion": "delaytopic.dev/v1alpha1",
+            "apiVersion": "delaytopic.dev/v1beta1",
             "kind": "DelayTopic",
             "metadata": {"namespace": KEY.namespace, "name": KEY.name},
             "spec": spec,

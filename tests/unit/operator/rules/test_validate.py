@@ -21,7 +21,7 @@ REDIS = {"type": "RedisZset", "redis": {"url": "redis://redis:6379"}}
 def delay_class(name: str = "standard", *, default: bool = False, **spec: Any) -> DelayClass:
     annotations = {"delaytopic.dev/is-default-class": "true"} if default else {}
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
         "metadata": {"name": name, "annotations": annotations},
         "spec": {"connection": CONNECTION, "backend": REDIS, **spec},
@@ -41,7 +41,7 @@ def verdict(
 ) -> Accepted | Refusal:
     usual = {"source": {"topic": "shop.a"}, "target": {"topic": "shop.b"}}
     document = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayTopic",
         "metadata": {"namespace": KEY.namespace, "name": KEY.name},
         "spec": {**usual, **spec},
@@ -50,6 +50,22 @@ def verdict(
     return check(
         Subject(KEY, document, classes, labels or {}, Elders(elder_siblings, 0), conflict, config or OperatorConfig())
     )
+
+
+def test_a_class_that_is_marked_default_later_moves_no_delay_topic_that_has_one() -> None:
+    before, after = delay_class("standard"), delay_class("fast", default=True)
+    document = {
+        "apiVersion": "delaytopic.dev/v1beta1",
+        "kind": "DelayTopic",
+        "metadata": {"namespace": KEY.namespace, "name": KEY.name},
+        "spec": {"source": {"topic": "shop.a"}, "target": {"topic": "shop.b"}},
+        "status": {"effective": {"delayClass": "standard"}},
+    }
+
+    found = check(Subject(KEY, document, [after, before], {}, Elders(0, 0), None))
+
+    assert isinstance(found, Accepted)
+    assert found.delay_class == before
 
 
 NARROW = OperatorConfig(namespace="delays", relay_namespaces=["relays"])
@@ -155,8 +171,8 @@ NO_CLASS = "spec.delayClassName: is required, as no DelayClass is marked default
         ),
         (
             [delay_class(default=True)],
-            {"relay": {"podTemplate": {"hostNetwork": True}}},
-            "InvalidSpec: spec.relay.podTemplate.hostNetwork",
+            {"relay": {"podTemplate": {"spec": {"hostNetwork": True}}}},
+            "InvalidSpec: spec.relay.podTemplate.spec.hostNetwork",
         ),
         (
             [],

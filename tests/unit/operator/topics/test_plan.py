@@ -57,7 +57,7 @@ def test_three_topics_are_made_the_source_last_with_what_each_needs() -> None:
 
 
 def test_a_dialect_with_tombstones_and_history_gets_a_compacted_source_and_a_history_topic() -> None:
-    route = wanted(schedule={"dialect": "Scheduler"})
+    route = wanted(schedule={"scheduler": {}})
 
     plan = World().plan(route)
 
@@ -78,14 +78,14 @@ def test_a_compacted_source_is_refused_only_where_records_have_no_names() -> Non
     adopted = {"management": "Adopt"}
 
     by_offset = World.of(compacted).plan(wanted(source=adopted))
-    by_key = World.of(compacted).plan(wanted(source=adopted, schedule={"dialect": "SchedulerJson"}))
+    by_key = World.of(compacted).plan(wanted(source=adopted, schedule={"schedulerJson": {}}))
 
     assert by_offset.topics.reason == "CompactedSource"
     assert by_key.stalled is None
 
 
 def test_a_source_of_markers_keeps_what_waits_for_longer_than_the_longest_delay() -> None:
-    plan = World().plan(wanted(schedule={"dialect": "Redelivery", "maxDelay": "12h"}))
+    plan = World().plan(wanted(schedule={"redelivery": {}, "maxDelay": "12h"}))
 
     made = {action.name: dict(action.config) for action in plan.actions if isinstance(action, CreateTopic)}
     assert [*made] == [DEAD_LETTER, TARGET, SOURCE]
@@ -371,12 +371,12 @@ def test_a_compacted_source_is_refused() -> None:
 
 
 def test_a_fixed_delay_needs_the_brokers_time_on_the_source() -> None:
-    route = wanted(source={"management": "Observe"}, schedule={"delay": "30s"})
+    route = wanted(source={"management": "Observe"}, schedule={"fixedDelay": "30s"})
 
     plan = World.of(facts(SOURCE)).plan(route)
 
     assert plan.topics.reason == "TimestampType"
-    assert "spec.schedule.delay needs LogAppendTime" in plan.topics.message
+    assert "spec.schedule.fixedDelay needs LogAppendTime" in plan.topics.message
 
 
 def test_the_audit_wants_the_brokers_time_but_the_route_works_without() -> None:

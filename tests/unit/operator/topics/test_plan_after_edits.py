@@ -110,7 +110,7 @@ def test_a_source_that_is_made_anew_has_nothing_to_keep() -> None:
 
 def test_a_source_is_compacted_once_nothing_waits_by_its_offset() -> None:
     world = before(wanted(schedule=DAY_LONG | {"ids": "Disabled"}))
-    by_key = wanted(schedule=DAY_LONG | {"dialect": "Scheduler"})
+    by_key = wanted(schedule=DAY_LONG | {"scheduler": {}})
 
     first = edited(world, by_key, NOW_MS)
     held = edited(world, by_key, NOW_MS + 1)
@@ -127,5 +127,5 @@ def test_a_source_is_compacted_once_nothing_waits_by_its_offset() -> None:
 def test_a_fixed_delay_has_bucket_topics_for_what_other_rules_read() -> None:
     of_headers = needed_buckets(wanted(schedule=DAY_LONG).settings)
 
-    assert needed_buckets(wanted(schedule={"delay": "24h"}).settings) == of_headers
-    assert needed_buckets(wanted(schedule={"delay": "24h"}, backend={"type": "RedisZset"}).settings) == []
+    assert needed_buckets(wanted(schedule={"fixedDelay": "24h"}).settings) == of_headers
+    assert needed_buckets(wanted(schedule={"fixedDelay": "24h"}, backend={"type": "RedisZset"}).settings) == []

@@ -16,7 +16,7 @@ from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic
 NAMES = (SOURCE, TARGET, DEAD_LETTER)
 BUCKETS = (BucketTopic("delaytopic.shop.reminders.delay.0", {"retention.ms": "700000000"}),)
 
-managements = st.sampled_from(["Managed", "Adopt", "Observe"])
+managements = st.sampled_from(["Create", "Adopt", "Observe"])
 configs = st.fixed_dictionaries(
     {},
     optional={

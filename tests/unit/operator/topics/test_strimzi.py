@@ -117,7 +117,7 @@ def test_topics_are_made_by_documents_and_not_by_actions() -> None:
 
 
 def test_an_adopted_topic_is_described_with_all_that_is_set_on_it() -> None:
-    limits = {"topicConfig": ["flush.ms"]}
+    limits = {"allowedTopicConfig": ["flush.ms"]}
     of_class = {**BY_STRIMZI, "access": {"adoptTopics": ["{namespace}.*"]}, "limits": limits}
     route = wanted(of_class=of_class, source={"management": "Adopt", "config": {"flush.ms": "7"}})
     world = World.of(facts(SOURCE, copies=3, segment_ms="5", retention_ms="-1"))

@@ -10,7 +10,7 @@ from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, Outbound
 from delaytopic_relay.core.entries import ENTRY_BYTES, HEADER_BYTES
-from delaytopic_relay.core.progress import Progress, fresh_progress
+from delaytopic_relay.core.progress import Identity, Progress, fresh_progress
 
 NOW_MS = 1_000_000
 HORIZON_MS = 10_000
@@ -89,7 +89,7 @@ def test_the_end_of_the_source_counts_as_taken_in() -> None:
 
     shard.reached_end(12)
 
-    assert shard.progress("") == Progress(12, 12, NOTHING_DELIVERED, "")
+    assert shard.progress("") == Progress(12, 12, NOTHING_DELIVERED, "", identity=Identity(gap=12))
 
 
 def test_what_a_backlog_had_delivered_before_the_delay_was_fixed_is_left_out() -> None:

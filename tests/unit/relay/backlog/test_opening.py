@@ -16,7 +16,7 @@ from delaytopic_relay.service import SystemClock
 
 def config(backend: str, **schedule: str) -> RelayConfig:
     document: dict[str, Any] = {
-        "apiVersion": "delaytopic.dev/v1alpha1",
+        "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "RelayConfig",
         "name": "reminders",
         "namespace": "shop",
@@ -41,7 +41,7 @@ def name_of_clock(configured: RelayConfig) -> str | None:
     return clock.name
 
 
-@pytest.mark.parametrize("schedule", [{}, {"delay": "5m"}])
+@pytest.mark.parametrize("schedule", [{}, {"fixedDelay": "5m"}])
 def test_a_relay_asks_its_backend_also_where_a_fixed_delay_stores_nothing(schedule: dict[str, str]) -> None:
     names = [name_of_clock(config(backend, **schedule)) for backend in ("RedisZset", "KafkaBuckets")]
 

@@ -71,7 +71,10 @@ def verdict(facts: Found, accepted: Acceptance = NOTHING_ACCEPTED, source: Sourc
             found(Identity(), end=119), ShardReason.LOG_TRUNCATED, id="an unknown log ends below the position"
         ),
         pytest.param(found(truncated=True), ShardReason.LOG_TRUNCATED, id="the log was cut and has grown again"),
-        pytest.param(found(reset=True, end=50), Begin.AS_COMMITTED, id="an offset set by hand, above the log's end"),
+        pytest.param(found(Identity(), reset=True), Begin.AS_COMMITTED, id="an offset set by hand"),
+        pytest.param(
+            found(Identity(), reset=True, end=119), ShardReason.LOG_TRUNCATED, id="set by hand, above the log's end"
+        ),
         pytest.param(found(None, former_life=IT_SHOWS), ShardReason.OFFSETS_LOST, id="nothing but a backlog"),
         pytest.param(found(None, former_life=ANOTHER), ShardReason.TOPIC_CHANGED, id="a backlog of another topic"),
         pytest.param(

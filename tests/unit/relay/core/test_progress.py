@@ -52,6 +52,15 @@ def test_takeovers_are_told_behind_the_position_and_cost_nothing_where_there_wer
     assert decode_progress(7, text) == progress
 
 
+def test_what_follows_the_last_record_is_told_behind_its_epoch() -> None:
+    progress = Progress(7, 12, DueKey(5, 9), identity=Identity("Mk3OEYBS", "4L6g3nSh", 4, 3))
+
+    text = encode_metadata(progress)
+
+    assert text == "5;12;5;9;0;;Mk3OEYBS:4L6g3nSh:4+3;;;;"
+    assert decode_progress(7, text) == progress
+
+
 @pytest.mark.parametrize("position", ["12+", "12+0", "+2", "12+-1", "12+2+2"])
 def test_takeovers_that_nobody_counts_are_damage(position: str) -> None:
     with pytest.raises(ProgressError, match="is damaged"):
@@ -127,7 +136,7 @@ def test_the_metadata_fits_into_what_a_broker_takes_with_all_that_a_shard_may_ha
             tuple(Terms(number + each, number, True, 1 << 20) for each in range(20)),
             tuple(generations),
             number,
-            Identity("Mk3OEYBS", "4L6g3nSh", 10**6),
+            Identity("Mk3OEYBS", "4L6g3nSh", 10**6, number),
             Ahead(number, DueKey(number, number)),
             3,
         )

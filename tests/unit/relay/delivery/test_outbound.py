@@ -240,7 +240,8 @@ def test_a_schedule_of_a_backlog_that_names_a_topic_beyond_the_allowed_ones_is_n
 
     assert (reject.reason, reject.detail) == (
         DeadLetterReason.FORBIDDEN_TARGET,
-        f"it asks for topic {topic}, but this DelayTopic now allows target, other, nowhere, mails.* (target.allowed)",
+        f"it asks for topic {topic}, but this DelayTopic now allows target, other, nowhere, mails.*"
+        " (target.allowedTopics)",
     )
 
 

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from tests.support.relay import in_world
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
@@ -19,18 +22,20 @@ NOW_MS = 1_795_269_600_000
 OTHER, HISTORY = "other", "history"
 
 
-def config_of(schedule: object) -> RelayConfig:
-    """A relay's configuration with this schedule."""
+def config_of(schedule: Mapping[str, Any]) -> RelayConfig:
+    """A relay's configuration with this schedule, whose copies have a history topic."""
+    with_history = (
+        {"scheduler": {"history": {"topic": HISTORY}, **schedule["scheduler"]}} if "scheduler" in schedule else {}
+    )
     return RelayConfig.model_validate(
         {
             "name": "reminders",
             "namespace": "shop",
             "groupId": "delaytopic.shop.reminders",
             "source": {"topic": in_world.SOURCE},
-            "target": {"topic": in_world.TARGET, "allowed": [OTHER]},
+            "target": {"topic": in_world.TARGET, "allowedTopics": [OTHER]},
             "deadLetter": {"topic": in_world.DEAD},
-            "history": {"topic": HISTORY},
-            "schedule": schedule,
+            "schedule": {**schedule, **(with_history if "scheduler" in schedule else {})},
             "precision": "50ms",
             "guarantee": "ExactlyOnce",
             "backend": {"type": "KafkaBuckets", "id": "delaytopic.team.shop"},
@@ -75,7 +80,7 @@ def test_each_record_becomes_what_its_service_makes_of_it(dialect: str) -> None:
 
 def test_a_tombstone_that_the_relay_has_written_withdraws_nothing_that_came_meanwhile() -> None:
     # Given a schedule whose name gets another one while it is delivered: in front of its tombstone
-    world, config = World(NOW_MS), config_of({"dialect": "SchedulerJson", "maxDelay": "1h"})
+    world, config = World(NOW_MS), config_of({"schedulerJson": {}, "maxDelay": "1h"})
     setup = in_world.Setup(dialect=dialect_for(config), forms=forms_for(config))
     relay = in_world.start(world, MemoryBacklogStore(), setup=setup)
     first, second = (

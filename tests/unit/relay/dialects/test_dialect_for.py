@@ -9,13 +9,13 @@ from delaytopic_api.relay import RelayConfig
 from delaytopic_relay.dialects import dialect_for
 
 DOCUMENT: dict[str, Any] = {
-    "apiVersion": "delaytopic.dev/v1alpha1",
+    "apiVersion": "delaytopic.dev/v1beta1",
     "kind": "RelayConfig",
     "name": "reminders",
     "namespace": "shop",
     "groupId": "delaytopic.shop.reminders",
     "source": {"topic": "shop.reminders.delayed"},
-    "target": {"topic": "shop.reminders", "allowed": ["shop.*", "audit"]},
+    "target": {"topic": "shop.reminders", "allowedTopics": ["shop.*", "audit"]},
     "deadLetter": {"topic": "shop.reminders.dlq"},
     "precision": "1s",
     "guarantee": "ExactlyOnce",
@@ -30,7 +30,7 @@ DOCUMENT: dict[str, Any] = {
         ({"maxDelay": "720h"}, {}),
         ({"maxDelay": "24h"}, {"max_delay_ms": DAY_MS}),
         ({"maxDelay": "720h", "defaultDelay": "5m"}, {"default_delay_ms": 300_000}),
-        ({"maxDelay": "720h", "delay": "30s", "ids": "Disabled"}, {"delay_ms": 30_000, "ids_enabled": False}),
+        ({"maxDelay": "720h", "fixedDelay": "30s", "ids": "Disabled"}, {"delay_ms": 30_000, "ids_enabled": False}),
         ({"maxDelay": "720h", "ids": "Disabled"}, {"ids_enabled": False}),
     ],
 )
@@ -56,4 +56,4 @@ def test_the_native_dialect_follows_the_relay_configuration(
 
 def test_the_policy_of_these_tests_is_that_of_their_document() -> None:
     assert POLICY.target_topic == DOCUMENT["target"]["topic"]
-    assert list(POLICY.target_allowed.globs) == DOCUMENT["target"]["allowed"]
+    assert list(POLICY.target_allowed.globs) == DOCUMENT["target"]["allowedTopics"]

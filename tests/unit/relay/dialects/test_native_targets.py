@@ -32,7 +32,7 @@ def test_any_other_topic_is_forbidden(topic: str) -> None:
 
     detail = (
         f"header deliver-to names topic {topic}, but this DelayTopic allows"
-        " shop.reminders, shop.*, audit (target.allowed)"
+        " shop.reminders, shop.*, audit (target.allowedTopics)"
     )
     assert command == reject(message, DeadLetterReason.FORBIDDEN_TARGET, detail)
 

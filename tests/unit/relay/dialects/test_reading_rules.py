@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_api import Duration
-from delaytopic_api.documents import CesiumSpec, RedeliverySpec, SchedulerSpec
+from delaytopic_api.documents import CesiumSpec, PlainDialect, RedeliverySpec
 from delaytopic_api.policy import rules_mark
-from delaytopic_api.relay import RelaySchedule, RelayTarget
+from delaytopic_api.relay import RelaySchedule, RelayScheduler, RelayTarget
 from delaytopic_api.values import (
     CesiumNumbers,
     Compression,
-    Dialect,
     Ids,
     OnBeyondMaxDelay,
     OnMalformed,
@@ -27,10 +26,10 @@ from delaytopic_relay.dialects import rules_of
 
 durations = st.integers(1, 10**9).map(Duration.of_ms)
 topics = st.sampled_from(["shop.a", "shop.b", "shop.c"])
+PLAIN = ("black_box", "timebridge", "kaspr", "karafka", "scheduler_json")
 SCHEDULE: dict[str, st.SearchStrategy[Any]] = {
-    "dialect": st.sampled_from(Dialect),
     "default_delay": st.none() | durations,
-    "delay": st.none() | durations,
+    "fixed_delay": st.none() | durations,
     "max_delay": durations,
     "ids": st.sampled_from(Ids),
     "cesium": st.none()
@@ -42,13 +41,14 @@ SCHEDULE: dict[str, st.SearchStrategy[Any]] = {
         provenance=st.sampled_from(Provenance),
     ),
     "scheduler": st.none()
-    | st.builds(SchedulerSpec, grace_interval=st.none() | durations, since_days=st.none() | st.integers(0, 3650)),
+    | st.builds(RelayScheduler, grace_interval=st.none() | durations, since_days=st.none() | st.integers(0, 3650)),
     "redelivery": st.none() | st.builds(RedeliverySpec, max_redeliveries=st.integers(1, 100)),
+    **{name: st.none() | st.just(PlainDialect()) for name in PLAIN},
     "declared_ms": st.none() | st.integers(0, 10**12),
 }
 TARGET: dict[str, st.SearchStrategy[Any]] = {
     "topic": topics,
-    "allowed": st.lists(topics, max_size=3),
+    "allowed_topics": st.lists(topics, max_size=3),
     "partitioning": st.sampled_from(Partitioning),
     "compression": st.sampled_from(Compression),
 }

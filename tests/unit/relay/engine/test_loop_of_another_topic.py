@@ -9,10 +9,12 @@ from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.in_world import Relay, Setup, delivered_offsets, deliveries, produce, run_all, start
 from tests.support.relay.world import World
 
+from delaytopic_api.records import Headers
 from delaytopic_api.relay import ShardReason
 from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.progress import decode_progress, mark_of
 from delaytopic_relay.core.recovery import Acceptance
+from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.errors import SourceReplaced
 from delaytopic_relay.ports import Committed
 
@@ -233,13 +235,94 @@ def test_records_of_an_earlier_epoch_make_a_relay_judge_its_source_again() -> No
     assert relay.events.counts["aborted"] > 0
 
 
+@every
+def test_a_relay_goes_on_with_a_log_of_several_epochs_whose_records_wait(setup: Setup) -> None:
+    # Given that the first relay has read all, and the next one reads a few at a time
+    world = World()
+    stores = Stores(world)
+    headers: Headers = [("deliver-at", b"%d" % (world.now_ms + 60_000))] if setup.delay_ms is None else []
+    for epoch in (0, 1, 2):
+        world.source[0].epoch = epoch
+        for _ in range(2):
+            world.produce(0, b"k", b"v", headers)
+    first = stores.start("first", setup)
+    first.run(1_000)
+    first.finish()
+
+    second = stores.start("second", setup._replace(chunk=1))
+    second.run(70_000, step_ms=500)
+
+    assert (all_offsets(world), second.events.counts["aborted"]) == ([0, 1, 2, 3, 4, 5], 0)
+
+
+@every
+def test_a_partition_stands_still_whose_last_record_was_cut_away_although_only_aborted_ones_follow(
+    setup: Setup,
+) -> None:
+    world = World()
+    stores = in_former_life(world, setup)
+    log = world.source[0]
+    delivered, size = all_offsets(world), len(log.entries)
+
+    log.cut(size - 1)
+    transaction = log.begin()
+    for _ in range(3):
+        log.append(world.now_ms, b"k", b"v", [], transaction)
+    log.end(transaction, commit=False)
+    relay = stores.start("second", setup)
+    relay.run(120_000, step_ms=1_000)
+
+    assert (reasons(relay), all_offsets(world)) == ({0: ShardReason.LOG_TRUNCATED}, delivered)
+
+
+@every
+def test_a_partition_stands_still_of_which_a_record_lies_where_nothing_was_read(setup: Setup) -> None:
+    # Given that a relay has passed aborted records of a log that had nothing else
+    world = World()
+    stores = Stores(world)
+    log = world.source[0]
+    transaction = log.begin()
+    for _ in range(3):
+        log.append(world.now_ms, b"k", b"v", [], transaction)
+    log.end(transaction, commit=False)
+    first = stores.start("first", setup)
+    first.run(1_000)
+    first.finish()
+
+    log.cut(1)
+    for _ in range(4):
+        produce(world, 60_000)
+    relay = stores.start("second", setup)
+    relay.run(120_000, step_ms=1_000)
+
+    assert (reasons(relay), all_offsets(world)) == ({0: ShardReason.LOG_TRUNCATED}, [])
+
+
+def test_progress_names_the_epoch_of_what_was_taken_in_not_of_what_was_read() -> None:
+    # Given a relay that takes nothing in, but reads on behind what it reads again
+    world = World()
+    stores = Stores(world)
+    produce(world, 5_000)
+    first = stores.start("first", Setup())
+    first.run(1_000)
+    first.finish()
+    for epoch in (1, 2):
+        world.source[0].epoch = epoch
+        produce(world, 5_000)
+
+    stores.start("second", Setup(suspension=Suspension(ingest=True))).run(6_000)
+    committed = decode_progress(*world.committed[0])
+
+    assert (committed.position, committed.cursor.offset, committed.identity.epoch) == (1, 0, 0)
+
+
 def test_progress_names_the_topic_that_it_is_of() -> None:
     world = World()
     in_former_life(world, Setup())
 
     committed = decode_progress(*world.committed[0])
 
-    assert committed.identity == (mark_of("a cluster"), "1" * 8, 0)
+    assert committed.identity == (mark_of("a cluster"), "1" * 8, 0, 0)
 
 
 # -- offsets that are gone
@@ -290,6 +373,33 @@ def test_a_group_that_a_tool_has_set_to_the_end_delivers_what_waits_in_redis() -
     assert delivered_offsets(world) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("setup", [Setup(), Setup(delay_ms=60_000)], ids=["redis", "queue"])
+def test_a_group_that_a_tool_has_set_stands_still_if_the_log_ends_before(setup: Setup) -> None:
+    world = World()
+    stores = in_former_life(world, setup)
+    delivered = all_offsets(world)
+    world.committed[0] = Committed(len(world.source[0].entries), "")
+    world.source[0].cut(2)
+
+    relay = stores.start("second", setup)
+    relay.run(120_000, step_ms=1_000)
+
+    assert (reasons(relay), all_offsets(world)) == ({0: ShardReason.LOG_TRUNCATED}, delivered)
+
+
+def test_a_group_that_a_tool_has_set_behind_an_open_transaction_goes_on() -> None:
+    world = World()
+    stores = in_former_life(world, Setup())
+    log = world.source[0]
+    log.append(world.now_ms, b"k", b"v", [], log.begin())
+    world.committed[0] = Committed(len(log.entries), "")
+
+    relay = stores.start("second", Setup())
+    relay.run(70_000, step_ms=1_000)
+
+    assert (reasons(relay), delivered_offsets(world)) == ({}, [0, 1, 2, 3])
+
+
 def test_a_group_that_a_tool_has_set_to_the_end_stands_still_with_bucket_topics() -> None:
     world = World()
     stores = in_former_life(world, BACKENDS["buckets"])
@@ -310,6 +420,26 @@ def test_a_group_that_a_tool_has_set_delivers_all_that_waits_in_bucket_topics_on
     stores.start("second", BACKENDS["buckets"]._replace(accepted=accepted)).run(120_000, step_ms=1_000)
 
     assert delivered_offsets(world) == [0, 0, 1, 2, 3]
+
+
+def test_a_relay_that_reads_again_where_repeats_were_accepted_may_be_followed_by_another() -> None:
+    # Given a log of two epochs, and a relay that ends while it has read the first of them again
+    world = World()
+    setup = BACKENDS["buckets"]._replace(chunk=2)
+    stores = in_former_life(world, setup)
+    world.source[0].epoch = 2
+    produce(world, 60_000)
+    world.committed[0] = Committed(len(world.source[0].entries), "")
+    accepted = Acceptance(repeats_until_ms=world.now_ms + HOUR_MS)
+    second = stores.start("second", setup._replace(accepted=accepted))
+    while not second.loop.shards or second.loop.shards[0].position == 0:
+        second.step()
+    second.finish()
+
+    third = stores.start("third", setup)
+    third.run(120_000, step_ms=1_000)
+
+    assert (reasons(third), delivered_offsets(world)) == ({}, [0, 0, 1, 2, 3, 4])
 
 
 @either

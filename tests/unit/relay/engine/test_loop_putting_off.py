@@ -17,7 +17,7 @@ from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.dialects import dialect_for, forms_for, rules_of
 from delaytopic_relay.pending.query import LATEST_MS
 
-CONFIG = config_of({"dialect": "Redelivery", "maxDelay": "1h"})
+CONFIG = config_of({"redelivery": {}, "maxDelay": "1h"})
 SETUP = Setup(dialect=dialect_for(CONFIG), forms=forms_for(CONFIG), rules=rules_of(CONFIG))
 QUEUE = b"queue"
 

@@ -207,6 +207,21 @@ def test_after_a_refusal_was_settled_nothing_of_it_is_kept() -> None:
     assert relay.loop._addressing.refused == {}
 
 
+def test_what_was_refused_of_a_partition_that_has_left_is_tried_again_when_it_comes_back() -> None:
+    # Given that its log may have been cut meanwhile, and another record be at that offset
+    world, relay = started()
+    relay.target.refuse = refuses(2)
+    while not relay.loop._addressing.refused:
+        relay.run(50)
+
+    relay.loop.lost([0])
+    relay.target.refuse = lambda record: None
+    relay.loop.assigned([0])
+    relay.run(3_000)
+
+    assert (delivered_offsets(world), dead_offsets(world)) == ([0, 1, 2, 3, 4], [])
+
+
 def test_without_transactions_a_refused_record_costs_no_duplicates_of_the_others() -> None:
     # Given that nothing crashes
     world = World()

@@ -25,7 +25,7 @@ from delaytopic_relay.telemetry.status import Counters, relay_status
 CONFIG = load_relay_config(
     yaml.safe_dump(
         {
-            "apiVersion": "delaytopic.dev/v1alpha1",
+            "apiVersion": "delaytopic.dev/v1beta1",
             "kind": "RelayConfig",
             "name": "reminders",
             "namespace": "shop",

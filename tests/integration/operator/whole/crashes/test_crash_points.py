@@ -34,7 +34,7 @@ def world(
     yield made
     made.close()
     control_plane.kubectl("delete", "delayclass", made.class_name)
-    for found in control_plane.client.get(f"/apis/delaytopic.dev/v1alpha1/namespaces/{team}/delaytopics")["items"]:
+    for found in control_plane.client.get(f"/apis/delaytopic.dev/v1beta1/namespaces/{team}/delaytopics")["items"]:
         control_plane.client.merge(world_path(made, found), {"metadata": {"finalizers": None}})
 
 

@@ -224,7 +224,7 @@ def test_while_paused_nothing_is_changed_and_a_deletion_waits(platform: Platform
 
 
 def test_a_fixed_delay_drains_too(platform: Platform, team: AppTeam) -> None:
-    platform.apply_topic(NAME, schedule={"delay": "12s"})
+    platform.apply_topic(NAME, schedule={"fixedDelay": "12s"})
     platform.await_condition(NAME, "Ready", seconds=60)
     team.send([(b"key", b"value", []), (b"other", b"value", [])])
     await_pending(platform, NAME, 2)

@@ -25,7 +25,7 @@ numbers = st.integers() | st.integers(0, 100) | st.sampled_from([2**31, 2**63, -
 words = st.sampled_from(
     [
         *("", "*", ".", "..", "__consumer_offsets", "shop.a", "{namespace}.*", "a" * 250, "a" * 70_000, "Zwölf"),
-        *("0s", "99999h", "1ms", "-1h", "9" * 400, "1e309", "Managed", "KafkaBuckets", "RedisZset", "ExactlyOnce"),
+        *("0s", "99999h", "1ms", "-1h", "9" * 400, "1e309", "Create", "KafkaBuckets", "RedisZset", "ExactlyOnce"),
         *("redis://:\x07@[::1]:99999/0", "kafka:9092,kafka:9092", "$(id)", "{{ .Values }}", "*?*?*?*?*?*?*?*?*"),
     ]
 )
@@ -39,14 +39,14 @@ specs = st.sampled_from([EVERY_FIELD, *ACCEPTED]).flatmap(lambda spec: changed(s
 
 
 def test_a_delay_topic_with_a_character_that_json_writes_as_a_pair_is_judged(running: Platform) -> None:
-    name, pod = f"with-{running.team}", {"priorityClassName": "q\U000c2fed"}
+    name, pod = f"with-{running.team}", {"spec": {"priorityClassName": "q\U000c2fed"}}
     spec = {
         "delayClassName": running.class_name,
         "source": {"topic": f"{running.team}.pair.delayed"},
         "target": {"topic": f"{running.team}.pair"},
         "relay": {"podTemplate": pod},
     }
-    document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "metadata": {"name": name}}
+    document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "metadata": {"name": name}}
 
     running.client.create(running.path("").removesuffix("/"), document | {"spec": spec})
 
@@ -71,7 +71,7 @@ def test_every_delay_topic_is_refused_or_judged_and_stops_nobody_elses(
         own = json.loads(json.dumps(spec).replace('"shop.', f'"{running.team}.'))
         try:
             # Not by server-side apply, which answers 500 where a field has another type than its schema says.
-            document = {"apiVersion": "delaytopic.dev/v1alpha1", "kind": "DelayTopic", "metadata": {"name": name}}
+            document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "metadata": {"name": name}}
             spec_of_class = own | {"delayClassName": running.class_name}
             running.client.create(running.path("").removesuffix("/"), document | {"spec": spec_of_class})
         except RequestRefused as error:

@@ -7,7 +7,7 @@ from tests.support.relay.schedules import cancel, schedule
 from delaytopic_relay.backlog.redis.partition import Shard
 from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
-from delaytopic_relay.core.progress import Progress
+from delaytopic_relay.core.progress import Identity, Progress
 
 NOW_MS = 1_000_000
 HORIZON_MS = 10_000
@@ -70,7 +70,7 @@ def test_removed_records_at_the_end_of_the_source_count_as_taken_in() -> None:
 
     shard.reached_end(12)
 
-    assert shard.progress("me") == Progress(12, 12, NOTHING_DELIVERED, "me")
+    assert shard.progress("me") == Progress(12, 12, NOTHING_DELIVERED, "me", identity=Identity(gap=12))
 
 
 def test_the_cursor_moves_past_schedules_that_were_cancelled() -> None:

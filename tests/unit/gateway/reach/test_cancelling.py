@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from tests.support.relay.backlog.listings import pending_list
 
 from delaytopic_api.relay import PendingRecord
-from delaytopic_gateway.client.cancelling import (
+from delaytopic_gateway.errors import RelayUnreachableError
+from delaytopic_gateway.reach.cancelling import (
     Cancelled,
     Cancelling,
     Ends,
     Found,
     Outcome,
-    RelayPages,
     exit_code,
     summary,
 )
-from delaytopic_gateway.errors import RelayUnreachableError
-from delaytopic_process.errors import InputError
-from delaytopic_relay.telemetry.server import Health, PageServer
 
 PARTITIONS = 4
 HOUR_S = 3_600.0
@@ -251,33 +246,3 @@ def test_people_get_a_sentence_for_each_id_and_a_sum() -> None:
         "nothing with this id was pending",
     ]
     assert summary(ended) == "4 ids: 1 cancelled, 1 not pending any more, 1 not pending, 1 written, not read yet"
-
-
-@contextmanager
-def relay_of(delay_topic: str, source: str) -> Iterator[str]:
-    """Serve the pages of a relay with nothing pending; their address."""
-    healthy = Health(True, "running")
-    found = pending_list(delay_topic=delay_topic, source=source, source_partitions=1, pending=0, shards=[])
-    server = PageServer(
-        "127.0.0.1",
-        0,
-        health=lambda: healthy,
-        readiness=lambda: healthy,
-        metrics=bytes,
-        status=lambda: pytest.fail("nobody asks for it"),
-        pending=lambda query: found,
-    )
-    server.start()
-    try:
-        yield f"http://127.0.0.1:{server.port}"
-    finally:
-        server.stop()
-
-
-def test_a_relay_that_does_not_answer_may_be_the_one_that_serves_the_topic() -> None:
-    with relay_of("post/letters", "post.delayed") as url:
-        with pytest.raises(RelayUnreachableError, match=r"no relay of shop\.delayed answered: .*localhost:1 does not"):
-            RelayPages("shop.delayed", [url, "http://localhost:1"]).find("a")
-        with pytest.raises(InputError, match="none of the relays serves"):
-            RelayPages("shop.delayed", [url]).find("a")
-        assert RelayPages("letters", [url, "http://localhost:1"]).source() == "post.delayed"

@@ -1,9 +1,10 @@
-"""`delaytopic get` and `delaytopic reschedule` against a gateway behind a real port."""
+"""The gateway, or the relays and the Kafka, that a command of `delaytopic` means."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,53 +32,64 @@ def scene(served: Scene, monkeypatch: pytest.MonkeyPatch) -> Scene:
     return served.begin({REMINDERS: [(2, TEA)], TIMERS: []})
 
 
-@pytest.mark.parametrize("topic", ["shop/reminders", "reminders", "shop.reminders.delayed"])
-def test_a_record_is_shown_whole(scene: Scene, capsys: pytest.CaptureFixture[str], topic: str) -> None:
-    assert run(["get", topic, "order/17", "-o", "text"]) == 0
-
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1:] == [
-        "place    2:7",
-        "target   shop.reminders",
-        "key      customer-4",
-        "value    tea\\u001b[2J",
-        "header   own=base64:/w==",
-        "header   deliver-id=order/17",
-    ]
-
-
-def test_elsewhere_than_on_a_terminal_it_is_json(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["get", "reminders", "order/17"]) == 0
-
-    assert json.loads(capsys.readouterr().out)["content"]["key"] == "customer-4"
-
-
-@pytest.mark.parametrize(
-    ("options", "due_ms"),
-    [(["--after", "3h"], NOW_MS + 3 * HOUR_MS), (["--at", str(NOW_MS + 9)], NOW_MS + 9), (["--now"], NOW_MS)],
-)
-def test_a_record_gets_another_time(
-    scene: Scene, capsys: pytest.CaptureFixture[str], options: list[str], due_ms: int
+@pytest.mark.parametrize("topic", ["shop/reminders", "reminders", "shop.reminders.delayed", "shop.reminders.dlq"])
+def test_a_delay_topic_is_meant_by_its_names_and_its_topics(
+    scene: Scene, capsys: pytest.CaptureFixture[str], topic: str
 ) -> None:
-    assert run(["reschedule", "reminders", "order/17", *options]) == 0
+    scene.waiting = {REMINDERS: [(2, TEA)], replace(TIMERS, dead_letter="timers.dlq"): []}
 
-    assert json.loads(capsys.readouterr().out) == {"partition": 2, "offset": 1, "dueMs": due_ms}
-    assert [(topic, record.headers[-1], partition) for topic, record, partition in scene.written] == [
-        (REMINDERS.source, ("deliver-at", b"%d" % due_ms), 2)
-    ]
+    assert run(["get", topic, "order/17"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["id"] == "order/17"
+
+
+def test_the_command_line_outranks_a_gateway_of_the_environment(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["get", "reminders", "order/17", "--relay", "localhost:1"]) == 5
+
+    assert "http://localhost:1 does not answer" in capsys.readouterr().err
+
+
+def test_a_gateway_of_the_command_line_outranks_a_kafka_of_the_environment(
+    scene: Scene, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELAYTOPIC_BOOTSTRAP_SERVERS", "localhost:1")
+
+    assert run(["dead-letters", "list", "reminders", "--gateway", scene.url]) == 0
+
+
+def test_a_topic_of_several_delay_topics_is_refused_with_their_names(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["dead-letters", "list", "shop.reminders.dlq"]) == 2
+
+    assert capsys.readouterr().err == (
+        "error: shop.reminders.dlq is the name of several DelayTopics here: shop/reminders, shop/timers\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "message"),
     [
         (["get", "nothing", "a"], 2, "nothing is no DelayTopic here; there are: shop/reminders, shop/timers"),
-        (["get", "reminders", "a"], 5, "no record with id a is pending in shop/reminders"),
-        (["get", "reminders", "order/17", "--partition", "1"], 5, "no record with id order/17 is pending"),
-        (["reschedule", "reminders", "order/17"], 2, "say when the record is due: with --after, --at or --now"),
-        (["reschedule", "reminders", "order/17", "--now", "--after", "1h"], 2, "say when the record is due"),
-        (["reschedule", "reminders", "order/17", "--after", "1w"], 2, '"1w" is not a duration'),
         (["reschedule", "reminders", "order/17", "--after", "25h"], 5, "the time asked for"),
         (["get", "reminders", "a", "--gateway", "localhost:1"], 5, "no gateway answers at http://localhost:1: "),
+        (
+            ["get", "reminders", "a", "--gateway", "localhost:1", "--relay", "b:1"],
+            2,
+            "a gateway asks relays and Kafka ",
+        ),
+        (["get", "a", "b", "--relay", "localhost:1"], 5, "no relay told what is pending: http://localhost:1 does not "),
+        (["reschedule", "a", "b", "--now", "-b", "localhost:1"], 2, "no relay: name its pages with --relay URL, or a "),
+        (
+            ["cancel", "a", "b", "--relay", "localhost:1"],
+            2,
+            "no Kafka: name one with --bootstrap-servers, or a gateway",
+        ),
+        (["get", "a", "b", "--relay", "b:1", "--token-file", __file__], 2, "--token-file is shown to a gateway: "),
+        (["cancel", "a", "b", "-X", "a=b"], 2, "-X goes with a Kafka: name it with --bootstrap-servers"),
+        (["dead-letters", "list", "a", "--dead-letter", "b"], 2, "--dead-letter goes with a Kafka: name it with "),
     ],
 )
 def test_what_cannot_be_done_is_one_line_with_the_reason(

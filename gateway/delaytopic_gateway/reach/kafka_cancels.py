@@ -7,7 +7,6 @@ from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from delaytopic_gateway.client.cancelling import Ends
 from delaytopic_gateway.client.kafka_clients import (
     METADATA_TIMEOUT_SECONDS,
     Settings,
@@ -17,8 +16,10 @@ from delaytopic_gateway.client.kafka_clients import (
     producer,
     unreachable,
 )
-from delaytopic_gateway.client.sending import FLUSH_TIMEOUT_SECONDS, cancel_record
+from delaytopic_gateway.client.new_records import cancel_record
+from delaytopic_gateway.client.sending import FLUSH_TIMEOUT_SECONDS
 from delaytopic_gateway.errors import TopicError
+from delaytopic_gateway.reach.cancelling import Ends
 
 
 class KafkaCancels:

@@ -1,4 +1,4 @@
-"""Edge: a client of the gateway's REST."""
+"""Edge: DelayTopics of a gateway, by its REST."""
 
 from __future__ import annotations
 
@@ -7,13 +7,24 @@ import json
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 from urllib.parse import quote, urlencode
 
+from delaytopic_api.documents.model import Model
 from delaytopic_api.relay import PendingRecord
+from delaytopic_gateway.client.dead_letters import Place
 from delaytopic_gateway.client.relay_listing import opener_for, printable_line
+from delaytopic_gateway.dead_letters.documents import (
+    DeadLetterDocument,
+    DeadLetterPage,
+    DeadLetterSelection,
+    Resend,
+    ResendResult,
+)
+from delaytopic_gateway.documents import Accepted, NewTime, RecordPage, RecordSelection
 from delaytopic_gateway.errors import (
     ConflictError,
     ForbiddenError,
@@ -22,6 +33,7 @@ from delaytopic_gateway.errors import (
     TopicError,
     UnauthenticatedError,
 )
+from delaytopic_gateway.reach.cancelling import COUNT_SECONDS, Ends, Found
 from delaytopic_process.errors import InputError, ProgramError
 
 TIMEOUT_SECONDS = 30.0
@@ -56,7 +68,7 @@ class GatewayClient:
         self._warn = warn
 
     def topic(self, topic: str) -> GatewayTopic:
-        """Return a DelayTopic by its source topic, or its name with or without the namespace.
+        """Return a DelayTopic by its source or dead-letter topic, or its name with or without the namespace.
 
         Raises InputError for none or several.
         """
@@ -66,7 +78,7 @@ class GatewayClient:
             known = ", ".join(f"{each['namespace']}/{each['name']}" for each in found or all_topics) or "none"
             why = "is the name of several DelayTopics here" if found else "is no DelayTopic here; there are"
             raise InputError(f"{topic} {why}: {known}")
-        return GatewayTopic(self, found[0]["namespace"], found[0]["name"], found[0]["source"])
+        return GatewayTopic(self, found[0]["namespace"], found[0]["name"])
 
     def ask(self, method: str, path: str, document: Any = None) -> Any:
         """Return the answer's document. Raises the `ProgramError` that its status stands for."""
@@ -91,71 +103,82 @@ class GatewayClient:
         return found
 
 
-class WrittenCommand(NamedTuple):
-    """The place of a command in the source topic, and when its record is due; None for a cancel."""
-
-    partition: int
-    offset: int
-    due_ms: int | None
-
-    def to_json(self) -> dict[str, int | None]:
-        """Return the gateway's own document."""
-        return {"partition": self.partition, "offset": self.offset, "dueMs": self.due_ms}
-
-
 @dataclass(frozen=True, slots=True)
 class GatewayTopic:
-    """One DelayTopic of a gateway."""
+    """The `TopicService` of a gateway, which writes where it finds an id, and nowhere else."""
 
     client: GatewayClient
     namespace: str
     name: str
-    source: str = ""
-    """Its source topic, where the gateway was asked for it."""
+    asks_relays: ClassVar = True
+    everywhere: ClassVar = False
 
     def facts(self) -> dict[str, Any]:
         """Return the gateway's document of it. Raises RecordMissingError where it serves none of this name."""
         found: dict[str, Any] = self.client.ask("GET", self._base)
         return found
 
+    def pending(self, selection: RecordSelection) -> RecordPage:
+        """See `TopicService.pending`."""
+        query = urlencode(selection.to_document())
+        return _parsed(RecordPage, self.client.ask("GET", f"{self._base}/records?{query}"))
+
     def record(self, name: str, partition: int | None) -> PendingRecord:
-        """Return the pending record with an id. Raises RecordMissingError and ConflictError."""
-        return _parsed(PendingRecord.model_validate, self.client.ask("GET", self._place(name, partition)))
+        """See `TopicService.record`."""
+        return _parsed(PendingRecord, self.client.ask("GET", self._place(name, partition)))
 
-    def records(self, name: str) -> tuple[list[PendingRecord], bool]:
-        """Return the pending records with an id, of all partitions, and whether these are all."""
-        page = self.client.ask("GET", f"{self._base}/records?{urlencode({'id': name})}")
-        return _parsed(
-            lambda found: ([PendingRecord.model_validate(each) for each in found["records"]], bool(found["complete"])),
-            page,
-        )
+    def move(self, name: str, partition: int | None, time: NewTime) -> Accepted:
+        """See `TopicService.move`."""
+        return _parsed(Accepted, self.client.ask("PATCH", self._place(name, partition), time.to_document()))
 
-    def move(self, name: str, partition: int | None, time: dict[str, Any]) -> WrittenCommand:
-        """Move the pending record with an id."""
-        return _parsed(_written, self.client.ask("PATCH", self._place(name, partition), time))
+    def dead_letters(self, selection: DeadLetterSelection) -> DeadLetterPage:
+        """See `TopicService.dead_letters`."""
+        query = urlencode(selection.to_document(), doseq=True)
+        return _parsed(DeadLetterPage, self.client.ask("GET", f"{self._letters}?{query}"))
 
-    def cancel(self, name: str, partition: int | None) -> WrittenCommand:
-        """Cancel the pending record with an id."""
-        return _parsed(_written, self.client.ask("DELETE", self._place(name, partition)))
+    def dead_letter(self, place: Place) -> DeadLetterDocument:
+        """See `TopicService.dead_letter`."""
+        return _parsed(DeadLetterDocument, self.client.ask("GET", f"{self._letters}/{place}"))
 
-    def dead_letters(self, reasons: Sequence[str], limit: int, after: str | None) -> dict[str, Any]:
-        """Return the gateway's page of dead letters, the newest first, or those behind a page's `next`."""
-        query = [*(("reason", each) for each in reasons), ("limit", limit), *([("after", after)] if after else [])]
-        found: dict[str, Any] = self.client.ask("GET", f"{self._base}/dead-letters?{urlencode(query)}")
-        return found
+    def resend(self, resend: Resend) -> ResendResult:
+        """See `TopicService.resend`."""
+        return _parsed(ResendResult, self.client.ask("POST", f"{self._letters}/resend", resend.to_document()))
 
-    def resend(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Send dead letters again, as the gateway's document asks for; return what was sent."""
-        found: dict[str, Any] = self.client.ask("POST", f"{self._base}/dead-letters/resend", document)
-        return found
+    def find(self, name: str) -> Found:
+        """See `Relays.find`."""
+        page = self.pending(RecordSelection(id=name))
+        return Found(page.records, page.complete)
+
+    def have_read(self, ends: Ends, seconds: float) -> bool:
+        """See `Relays.have_read`. Offsets are not to be had here, so that nothing at all may be unread."""
+        return seconds >= COUNT_SECONDS and self.facts().get("ingestLag") == 0
+
+    def ends(self) -> Ends:
+        """See `Commands.ends`."""
+        return {}
+
+    def cancel(self, places: Mapping[str, Sequence[int] | None]) -> Mapping[str, Mapping[int, int]]:
+        """See `Commands.cancel`."""
+        written: dict[str, dict[int, int]] = {}
+        try:
+            for name, partitions in places.items():
+                written[name] = {}
+                for partition in partitions or ():
+                    with suppress(RecordMissingError):
+                        answer = self.client.ask("DELETE", self._place(name, partition))
+                        written[name][partition] = _parsed(Accepted, answer).offset
+        except ProgramError as error:
+            done = sum(bool(offsets) for offsets in written.values())
+            raise type(error)(f"{error}; {done:,} cancels were written before" if done else str(error)) from error
+        return written
 
     def jobs(self) -> list[dict[str, Any]]:
         """Return the jobs, the last one first."""
-        return _parsed(lambda found: [_job(each) for each in found], self.client.ask("GET", self._jobs))
+        return _read(lambda found: [_job(each) for each in found], self.client.ask("GET", self._jobs))
 
     def job(self, name: str) -> dict[str, Any]:
         """Return a job. Raises RecordMissingError."""
-        return _parsed(_job, self.client.ask("GET", self._job(name)))
+        return _read(_job, self.client.ask("GET", self._job(name)))
 
     def count_job(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return how many records a job would mean now: `matched`, and whether that is `complete`."""
@@ -164,11 +187,11 @@ class GatewayTopic:
 
     def start_job(self, document: dict[str, Any]) -> dict[str, Any]:
         """Start a job, or return the one that was started by the same id. Raises ConflictError."""
-        return _parsed(_job, self.client.ask("POST", self._jobs, document))
+        return _read(_job, self.client.ask("POST", self._jobs, document))
 
     def stop_job(self, name: str) -> dict[str, Any]:
         """Stop a job. Raises RecordMissingError, and ConflictError for one that is over."""
-        return _parsed(_job, self.client.ask("DELETE", self._job(name)))
+        return _read(_job, self.client.ask("DELETE", self._job(name)))
 
     @property
     def _jobs(self) -> str:
@@ -176,6 +199,10 @@ class GatewayTopic:
 
     def _job(self, name: str) -> str:
         return f"{self._jobs}/{quote(name, safe='')}"
+
+    @property
+    def _letters(self) -> str:
+        return f"{self._base}/dead-letters"
 
     @property
     def _base(self) -> str:
@@ -187,18 +214,19 @@ class GatewayTopic:
 
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Model)
 
 
-def _parsed(read: Callable[[Any], T], document: Any) -> T:
+def _parsed(model: type[M], document: Any) -> M:
+    # The gateway may be newer.
+    return _read(lambda found: model.model_validate(found, extra="ignore"), document)
+
+
+def _read(read: Callable[[Any], T], document: Any) -> T:
     try:
         return read(document)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise GatewayUnreachableError(f"the gateway's answer is not the one that was asked for: {error}") from error
-
-
-def _written(document: Any) -> WrittenCommand:
-    due_ms = document.get("dueMs")
-    return WrittenCommand(int(document["partition"]), int(document["offset"]), None if due_ms is None else int(due_ms))
 
 
 def _job(document: Any) -> dict[str, Any]:
@@ -208,7 +236,8 @@ def _job(document: Any) -> dict[str, Any]:
 
 
 def _names(document: dict[str, Any]) -> tuple[str, ...]:
-    return document["source"], f"{document['namespace']}/{document['name']}", document["name"]
+    names = document["source"], document["deadLetter"], document["name"]
+    return *names, f"{document['namespace']}/{document['name']}"
 
 
 def _error_of(status: int, body: bytes) -> ProgramError:

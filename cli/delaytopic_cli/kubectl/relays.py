@@ -1,58 +1,28 @@
-"""`kubectl delaytopic pending`: the records that wait, asked of the relays' pods themselves."""
+"""Edge: the relays of a DelayTopic of the cluster, asked at the ports of their pods."""
 
 from __future__ import annotations
 
-import shutil
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import click
-
-from delaytopic_cli.commands.pending import DUE_BEFORE, LIMIT, LIST_OUTPUT, before_ms
 from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
-from delaytopic_cli.kubectl.delay_topic import delay_topic, full_name, with_kubectl
+from delaytopic_cli.kubectl.delay_topic import full_name
 from delaytopic_cli.kubectl.port_forward import PortForwards
-from delaytopic_gateway.client.pending import report, table_lines
 from delaytopic_gateway.client.relay_listing import MOST_AT_A_TIME, RelayAnswer, ask_relay
-from delaytopic_process.command_line import echo, echo_json
+from delaytopic_gateway.reach.direct import DirectTopic
 from delaytopic_process.errors import ProgramError
 
 PORT = 8080
 OPERATOR_NAMESPACE = "delaytopic-system"
 
 
-@click.command(short_help="List records that wait for their time.")
-@click.argument("name")
-@DUE_BEFORE
-@LIMIT
-@LIST_OUTPUT
-@with_kubectl
-def pending(name: str, due_before: str | None, limit: int, output: str | None, kubectl: Kubectl) -> None:
-    """List what waits in a DelayTopic, in the order of delivery. Values and headers are never shown.
-
-    The relays answer, through kubectl port-forward: you need get and list on pods and create on pods/portforward where
-    they run.
-
-    \b
-    Examples:
-      kubectl delaytopic pending order-reminders -n shop
-      kubectl delaytopic pending order-reminders --due-before 10m --limit 20 -o json
-    """
-    now_ms = time.time_ns() // 1_000_000
-    parameters: dict[str, int | str] = {"limit": limit}
-    if due_before is not None:
-        parameters["dueBefore"] = before_ms(due_before, now_ms=now_ms)
-    document = delay_topic(kubectl, name)
-    answers = ask_pods(kubectl, running_pods(kubectl, document), parameters)
-    found = report(full_name(document), answers, limit)
-    if (output or ("table" if sys.stdout.isatty() else "json")) == "json":
-        echo_json(found.to_json())
-        return
-    for line in table_lines(found, now_ms=now_ms, width=shutil.get_terminal_size((140, 24)).columns):
-        echo(line)
+def relays_of(kubectl: Kubectl, document: dict[str, Any]) -> DirectTopic:
+    """Return a DelayTopic whose relays are asked at forwarded ports. Raises `ProgramError`s."""
+    pods = running_pods(kubectl, document)
+    return DirectTopic(
+        full_name(document), ["/".join(pod) for pod in pods], ask=lambda _, asked: ask_pods(kubectl, pods, asked)
+    )
 
 
 def running_pods(kubectl: Kubectl, document: dict[str, Any]) -> list[tuple[str, str]]:

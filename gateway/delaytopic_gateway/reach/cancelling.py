@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from delaytopic_api.relay import DEFAULT_LIMIT, PendingRecord
-from delaytopic_gateway.client.gateway import GatewayTopic
-from delaytopic_gateway.client.pending import PendingReport, report
-from delaytopic_gateway.client.relay_listing import ask_relays, relay_status
-from delaytopic_gateway.errors import GatewayUnreachableError, RecordMissingError, RelayUnreachableError
-from delaytopic_process.errors import ProgramError
+from delaytopic_api.relay import PendingRecord
+from delaytopic_gateway.errors import GatewayUnreachableError, RelayUnreachableError
 
 LOOK_SECONDS: Final = 2.5
 """The longest time until relays have read what was in the source topic before; they count once a second."""
@@ -310,70 +305,3 @@ class Cancelling:
                 self._said = True
                 self._say(str(error))
             return silence
-
-
-@dataclass(frozen=True, slots=True)
-class RelayPages:
-    """`Relays` that are asked themselves."""
-
-    topic: str
-    """The source topic, or the DelayTopic's name with or without its namespace."""
-    urls: Sequence[str]
-
-    def source(self) -> str:
-        """Return the source topic. Raises `RelayUnreachableError`, and `InputError` for a topic that none serves."""
-        return self._report({"limit": 0}, 0).source
-
-    def find(self, name: str) -> Found:
-        """See `Relays.find`."""
-        found = self._report({"id": name}, DEFAULT_LIMIT)
-        return Found(found.records, found.complete)
-
-    def have_read(self, ends: Ends, seconds: float) -> bool:
-        """See `Relays.have_read`."""
-        positions: dict[int, int] = {}
-        for shard in (shard for url in self.urls for shard in relay_status(url).shards):
-            # Of two relays that both name a partition, one has it no more.
-            positions[shard.partition] = min(shard.position, positions.get(shard.partition, shard.position))
-        return all(positions.get(partition, -1) >= end for partition, end in ends.items())
-
-    def _report(self, parameters: Mapping[str, int | str], limit: int) -> PendingReport:
-        return report(self.topic, ask_relays(self.urls, parameters), limit)
-
-
-@dataclass(frozen=True, slots=True)
-class ThroughGateway:
-    """`Relays` and `Commands` of a gateway, which writes where it finds an id, and nowhere else."""
-
-    topic: GatewayTopic
-
-    @property
-    def everywhere(self) -> bool:
-        """See `Commands.everywhere`."""
-        return False
-
-    def find(self, name: str) -> Found:
-        """See `Relays.find`."""
-        return Found(*self.topic.records(name))
-
-    def have_read(self, ends: Ends, seconds: float) -> bool:
-        """See `Relays.have_read`. Offsets are not to be had here, so that nothing at all may be unread."""
-        return seconds >= COUNT_SECONDS and self.topic.facts().get("ingestLag") == 0
-
-    def ends(self) -> Ends:
-        """See `Commands.ends`."""
-        return {}
-
-    def cancel(self, places: Mapping[str, Sequence[int] | None]) -> Mapping[str, Mapping[int, int]]:
-        """See `Commands.cancel`."""
-        written: dict[str, dict[int, int]] = {}
-        try:
-            for name, partitions in places.items():
-                written[name] = {}
-                for partition in partitions or ():
-                    with suppress(RecordMissingError):
-                        written[name][partition] = self.topic.cancel(name, partition).offset
-        except ProgramError as error:
-            done = sum(bool(offsets) for offsets in written.values())
-            raise type(error)(f"{error}; {done:,} cancels were written before" if done else str(error)) from error
-        return written
