@@ -194,7 +194,8 @@ class Addressing:
         self.compress: Callable[[], None] | None = None
         """Has the target compress, if it does not yet; asked where something may fit only so. None if it may not."""
         self.doubtful: dict[tuple[int, int], int] = {}
-        """What was sent since the last commit although it fits only if it is compressed well, and the topic's limit."""
+        """What was sent, or refused and is not settled yet, although it fits only if it is compressed well, and the
+        topic's limit."""
         self.unavailable: Mapping[str, Trouble] = {}
         """Further targets that do not answer: records for them are dead letters."""
         self.refused: dict[tuple[int, int], Refused] = {}
@@ -493,7 +494,8 @@ class Addressing:
         if committed:
             for place in self._used_refusals:
                 self.refused.pop(place, None)
-            self.doubtful.clear()
+            # Other records may be committed before a dead letter is made of one that was refused.
+            self.doubtful = {place: limit for place, limit in self.doubtful.items() if place in self.refused}
         self._used_refusals.clear()
 
 

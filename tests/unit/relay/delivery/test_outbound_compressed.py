@@ -164,6 +164,20 @@ def test_a_dead_letter_leaves_its_value_out_where_a_topic_of_that_limit_has_refu
     assert (value, said.omitted_bytes, said.source_until) == (None, len(TEXT), UNTIL)
 
 
+def test_what_was_refused_stays_doubtful_while_others_are_committed_before_its_dead_letter_is_made() -> None:
+    sender = Compressing(limit=lambda topic: 1_000)
+    sender.values(TEXT)
+    with pytest.raises(TransactionAborted):
+        note_refusals(sender.addressing, [Refusal("target: too large", True, SHARD, OFFSET)])
+    sender.addressing.refusals_settled(committed=False)
+    sender.addressing.refusals_settled(committed=True)
+
+    value, _ = sender.letter(TEXT, DeadLetterReason.TOO_LARGE)
+    sender.addressing.refusals_settled(committed=True)
+
+    assert (value, sender.addressing.refused, sender.addressing.doubtful) == (None, {}, {})
+
+
 def test_a_dead_letter_that_kafka_refused_compressed_leaves_its_value_out_and_says_until_when_the_source_has_it(
     sender: Compressing,
 ) -> None:
