@@ -85,8 +85,8 @@ class ScalingForecast(_Status):
 class ScalingReading(_Status):
     """A number, and how old it was when it was decided upon."""
 
-    value: Number
-    """The number that was known."""
+    value: Number | None = None
+    """The number that was known. Absent where there is none: nothing waits that could be due next."""
     age_ms: Number
     """The age of the number, in milliseconds."""
 

@@ -30,6 +30,7 @@ metadata: {name: reminders, namespace: shop}
 spec:
   source: {topic: shop.delayed, partitions: 2}
   target: {topic: shop.reminders}
+  backend: {type: RedisZset}
   precision: 50ms
 ---
 apiVersion: delaytopic.dev/v1beta1
@@ -38,6 +39,7 @@ metadata: {name: letters, namespace: post}
 spec:
   source: {topic: post.delayed, partitions: 1}
   target: {topic: post.letters}
+  backend: {type: RedisZset}
   precision: 50ms
 """
 RELAYS = ("shop.reminders-1", "post.letters-1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,8 +29,10 @@ from tests.unit.operator.scaling.scenes import (
     steady,
 )
 
+from delaytopic_api.documents import ScalingStatus
 from delaytopic_operator.scaling.assessment import ScalingPolicy
 from delaytopic_operator.scaling.decision import Decision, decide
+from delaytopic_operator.scaling.explain import explain
 from delaytopic_operator.scaling.need import Sizes, useful_sizes
 from delaytopic_operator.scaling.signals import STALE_MS, FleetSignals, gather
 from delaytopic_operator.scaling.state import ScalingMemory
@@ -60,6 +63,24 @@ def test_never_outside_the_limits_nor_more_than_is_useful(
     assert most is None or replicas <= most
     assert replicas >= min(least, most or least)
     assert replicas <= max(Sizes(PARTITIONS, 1, most).max_useful, least)
+
+
+@given(HISTOGRAMS | st.just({}), RECORDS, RECORDS, st.integers(1, 15), LIMITS)
+@QUICK
+def test_the_status_has_every_number_behind_a_decision(
+    due: dict[int, int], overdue: int, lag: int, current: int, limits: tuple[int, int | None]
+) -> None:
+    seen = signals(due, overdue, lag)
+    document = explain(decided(current, seen, limited(limits)), seen)
+
+    assert ScalingStatus.model_validate(document).to_document() == known(document)
+
+
+def known(part: Any) -> Any:
+    """Return a document without what is null."""
+    if isinstance(part, dict):
+        return {name: known(value) for name, value in part.items() if value is not None}
+    return [known(value) for value in part] if isinstance(part, list) else part
 
 
 @given(HISTOGRAMS, RECORDS, REPLICAS)
