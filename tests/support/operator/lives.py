@@ -285,6 +285,7 @@ class _Pages:
             "state": "Running",
             "guarantee": "ExactlyOnce",
             "backend": "RedisZset",
+            "speedups": True,
             **dict.fromkeys(("deliveredTotal", "deadLetteredTotal", "supersededTotal", "cancelledTotal"), 0),
             "pending": world.pending or 0,
             "overdue": 0,

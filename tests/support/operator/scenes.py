@@ -82,6 +82,7 @@ def page(pending: int, *, state: str = "Delivering", partitions: int = 1) -> Rel
         "state": "Running",
         "guarantee": "ExactlyOnce",
         "backend": "RedisZset",
+        "speedups": True,
         **dict.fromkeys(counts, 0),
         "pending": pending,
         "memoryBytes": 0,

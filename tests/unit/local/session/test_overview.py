@@ -31,6 +31,7 @@ def status(relay: str, *, delivered: int = 0, pending: int = 0, next_due_ms: int
             "state": "Running",
             "guarantee": "ExactlyOnce",
             "backend": "RedisZset",
+            "speedups": True,
             "deliveredTotal": delivered,
             "deadLetteredTotal": 1,
             "supersededTotal": 0,

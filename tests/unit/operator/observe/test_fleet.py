@@ -38,6 +38,7 @@ def page(*shards: dict[str, Any], as_of_ms: int = AS_OF_MS, **changes: Any) -> R
         "state": "Running",
         "guarantee": "ExactlyOnce",
         "backend": "RedisZset",
+        "speedups": True,
         **dict.fromkeys(counts, 0),
         "pending": sum(shard["pending"] for shard in filled),
         "overdue": sum(shard["overdue"] for shard in filled),

@@ -32,6 +32,7 @@ def status_page() -> RelayStatus:
             "state": "Running",
             "guarantee": "ExactlyOnce",
             "backend": "RedisZset",
+            "speedups": True,
             "deliveredTotal": 1,
             "deadLetteredTotal": 0,
             "supersededTotal": 0,
