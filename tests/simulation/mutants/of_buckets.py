@@ -67,13 +67,22 @@ def floors_go_back() -> Sequence[Patch]:
 
 
 def splits_in_the_middle_of_a_tick() -> Sequence[Patch]:
-    original = BucketShard._bucket_of
+    bucket_of, sort_far_into = BucketShard._bucket_of, BucketShard._sort_far_into
 
-    def bucket_of(self: BucketShard, schedule: Schedule) -> int:
-        number = original(self, schedule)
-        return min(number + 1, len(self._floors) - 1) if self.ranges.is_split(number) else number
+    def above(shard: BucketShard, number: int) -> int:
+        return min(number + 1, len(shard._floors) - 1) if shard.ranges.is_split(number) else number
 
-    return [(BucketShard, "_bucket_of", bucket_of)]
+    def bucket_above(self: BucketShard, schedule: Schedule) -> int:
+        return above(self, bucket_of(self, schedule))
+
+    # What was read and what moves between buckets are sorted by a way each.
+    def sort_far_above(self: BucketShard, groups: dict[int, list[Schedule]]) -> None:
+        sorted_rightly: dict[int, list[Schedule]] = {}
+        sort_far_into(self, sorted_rightly)
+        for number, schedules in sorted_rightly.items():
+            groups.setdefault(above(self, number), []).extend(schedules)
+
+    return [(BucketShard, "_bucket_of", bucket_above), (BucketShard, "_sort_far_into", sort_far_above)]
 
 
 def starts_amid_old_segments() -> Sequence[Patch]:
