@@ -62,7 +62,9 @@ static pthread_mutex_t all_links = PTHREAD_MUTEX_INITIALIZER; /* whoever needs `
 static Link *links;
 static uintptr_t last_number;
 
-static _Thread_local Link *latest; /* of the producer made last in this thread, until a `Sender` takes it */
+/* Of each thread, the link of the producer that it made last, until a `Sender` takes it or the thread ends. */
+static pthread_key_t latest;
+static int has_latest;
 static _Thread_local int producing;
 
 /* The link of this number, if there is one; `all_links` is held. */
@@ -89,7 +91,20 @@ static void let_go(Link *link) {
     pthread_mutex_unlock(&all_links);
 }
 
-/* The second part of the receipt, `due:partition:offset:...`. */
+/* Free the link of a producer that is not made after all; nobody else has met it. */
+static void forget(Link *link) {
+    pthread_mutex_lock(&all_links);
+    link->producer = NULL;
+    link->is_taken = 0;
+    free_unless_used(link);
+    pthread_mutex_unlock(&all_links);
+}
+
+static void let_go_at_the_end(void *link) { let_go(link); }
+
+__attribute__((constructor)) static void make_latest(void) { has_latest = !pthread_key_create(&latest, let_go_at_the_end); }
+
+/* The second part of the receipt, `due:partition:offset:...`, if it is the number of a partition. */
 static int64_t sender_of(const rd_kafka_message_t *message, const char *name) {
     rd_kafka_headers_t *headers = NULL;
     const void *value = NULL;
@@ -100,8 +115,10 @@ static int64_t sender_of(const rd_kafka_message_t *message, const char *name) {
     const char *text = value;
     while (at < size && text[at] != ':') at++;
     int64_t sender = 0;
-    for (at++; at < size && text[at] >= '0' && text[at] <= '9'; at++) sender = 10 * sender + (text[at] - '0');
-    return at < size && text[at] == ':' ? sender : -1;
+    size_t first = ++at;
+    for (; at < size && text[at] >= '0' && text[at] <= '9' && sender <= INT32_MAX; at++)
+        sender = 10 * sender + (text[at] - '0');
+    return at < size && at > first && text[at] == ':' && sender <= INT32_MAX ? sender : -1;
 }
 
 static int same(const Failure *a, const Failure *b) {
@@ -146,7 +163,13 @@ static rd_kafka_resp_err_t on_destroy(rd_kafka_t *producer, void *opaque) {
 
 static rd_kafka_resp_err_t on_new(rd_kafka_t *producer, const rd_kafka_conf_t *conf, void *opaque, char *error, size_t size) {
     (void)conf, (void)opaque, (void)error, (void)size;
-    Link *link = calloc(1, sizeof *link);
+    /* First of all: librdkafka makes the producer even if this fails, and that shall not get the link of another one. */
+    Link *former = has_latest ? pthread_getspecific(latest) : NULL;
+    if (former != NULL) {
+        (void)pthread_setspecific(latest, NULL);
+        let_go(former);
+    }
+    Link *link = has_latest ? calloc(1, sizeof *link) : NULL;
     if (link == NULL) return RD_KAFKA_RESP_ERR__FAIL;
     pthread_mutex_init(&link->in_use, NULL);
     link->producer = producer;
@@ -157,10 +180,13 @@ static rd_kafka_resp_err_t on_new(rd_kafka_t *producer, const rd_kafka_conf_t *c
     links = link;
     pthread_mutex_unlock(&all_links);
     void *number = (void *)link->number;
-    rd_kafka_interceptor_add_on_acknowledgement(producer, "delaytopic", on_acknowledgement, number);
-    rd_kafka_interceptor_add_on_destroy(producer, "delaytopic", on_destroy, number);
-    if (latest != NULL) let_go(latest);
-    latest = link;
+    if (rd_kafka_interceptor_add_on_destroy(producer, "delaytopic", on_destroy, number) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+        rd_kafka_interceptor_add_on_acknowledgement(producer, "delaytopic", on_acknowledgement, number) !=
+            RD_KAFKA_RESP_ERR_NO_ERROR ||
+        pthread_setspecific(latest, link) != 0) {
+        forget(link);
+        return RD_KAFKA_RESP_ERR__FAIL;
+    }
     return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
@@ -181,14 +207,15 @@ typedef struct {
 } Sender;
 
 static PyObject *sender_new(PyTypeObject *type, PyObject *Py_UNUSED(arguments), PyObject *Py_UNUSED(keywords)) {
-    if (latest == NULL) {
+    Link *link = has_latest ? pthread_getspecific(latest) : NULL;
+    if (link == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "this thread has made no producer with this plugin, or its Sender is made");
         return NULL;
     }
     Sender *sender = (Sender *)type->tp_alloc(type, 0);
     if (sender == NULL) return NULL;
-    sender->link = latest;
-    latest = NULL;
+    sender->link = link;
+    (void)pthread_setspecific(latest, NULL);
     return (PyObject *)sender;
 }
 

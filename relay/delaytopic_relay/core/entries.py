@@ -33,6 +33,7 @@ __all__ = [
     "HEADER_BYTES",
     "ID_BYTES",
     "NO_CONTROL_HEADER",
+    "SCHEDULE_BYTES",
     "SEVERAL_CONTROL_HEADERS",
     "SPEEDUPS",
     "Group",
@@ -97,6 +98,9 @@ else:
     unnamed, summary, size, sizes = _chosen.unnamed, _chosen.summary, _chosen.size, _chosen.sizes
     all_plain, by_span, grouped = _chosen.all_plain, _chosen.by_span, _chosen.grouped
     ordered, due_at = _chosen.ordered, _chosen.due_at
+
+SCHEDULE_BYTES: Final = size(Schedule(0, 0, None, None, None))
+"""The memory of a schedule beside its key, value, headers and id, in the implementation that runs."""
 
 SPEEDUPS: Final = not _missing
 """Whether the implementation in C runs, for people."""

@@ -18,7 +18,7 @@ from delaytopic_relay.backlog.slices import EARLIEST_MS, NARROW_MS, cascades_at_
 from delaytopic_relay.backlog.store import END_MS, Page, Segment, Slice, StoreVersion
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.entries import ENTRY_BYTES, sizes, summary
+from delaytopic_relay.core.entries import SCHEDULE_BYTES, sizes, summary
 from delaytopic_relay.core.ids import IdEntry, IdState
 from delaytopic_relay.core.partition import ShardCore, Share, Stored
 from delaytopic_relay.core.progress import Progress
@@ -499,7 +499,7 @@ class Shard(ShardCore):
             return []
         found: list[Slice] = []
         mean_bytes = self._mean_record_bytes
-        room = min(PORTION_BYTES // mean_bytes, room_bytes // (ENTRY_BYTES + mean_bytes)) - self._unloaded
+        room = min(PORTION_BYTES // mean_bytes, room_bytes // (SCHEDULE_BYTES + mean_bytes)) - self._unloaded
         for agenda_ms, _, slice_ in heapq.nsmallest(MOST_COMPANIONS, self._agenda):
             room -= self.index.get(slice_, 0)
             if room < 0 or not is_narrow(slice_) or agenda_ms >= self._target_ms(now_ms):

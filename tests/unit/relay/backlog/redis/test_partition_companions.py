@@ -12,7 +12,7 @@ from delaytopic_relay.backlog.redis.manager import RedisManager
 from delaytopic_relay.backlog.redis.partition import MOST_COMPANIONS, PORTION_BYTES, Shard
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.store import Slice, StoreVersion
-from delaytopic_relay.core.entries import ENTRY_BYTES
+from delaytopic_relay.core.entries import Schedule, size
 from delaytopic_relay.core.progress import fresh_progress
 
 NOW_MS = 1_000_000_000
@@ -64,7 +64,9 @@ def test_behind_a_thick_slice_none_comes_along() -> None:
 def test_no_more_come_along_than_memory_has_room_for() -> None:
     shard = shard_with({second(number): 1 for number in range(1, 9)})
 
-    assert shard.companions(NOW_MS, 4 * (ENTRY_BYTES + RECORD_BYTES)) == [second(2), second(3), second(4)]
+    room_bytes = 4 * size(Schedule(NOW_MS, 1, None, b"v" * RECORD_BYTES, None))
+
+    assert shard.companions(NOW_MS, room_bytes) == [second(2), second(3), second(4)]
 
 
 def test_a_wide_slice_and_what_is_behind_it_do_not_come_along() -> None:
