@@ -10,6 +10,7 @@ RelayError
 +-- StateInDoubt           nobody's: drop the shard's memory, read the committed state again
 |   +-- BacklogMoved
 |   +-- TransactionAborted
+|   +-- RecordsRefused     by Kafka, for good: they are dead letters once they are read again
 |   +-- Unanswered         names the partitions of topics that did not acknowledge what was sent to them
 |   +-- ProducerOutdated   it cannot send what is due as it has to be sent: another one can
 |   +-- CommitUnknown
@@ -79,6 +80,12 @@ class TransactionAborted(StateInDoubt):
     """The transaction was aborted; nothing of it is visible to a `read_committed` reader."""
 
     cause = "aborted"
+
+
+class RecordsRefused(StateInDoubt):
+    """Kafka refused records of a transaction; nothing of it is committed, and its producer is not used any more."""
+
+    cause = "refused"
 
 
 class Unanswered(StateInDoubt):

@@ -237,7 +237,8 @@ class Target(Protocol):
     def flush(self, in_vain: InVain = never) -> list[Refusal]:
         """Wait until all that was produced is acknowledged; those that Kafka refuses for good are returned.
 
-        Raises `StateInDoubt`, of which `Unanswered` names what was not acknowledged: the producer has to be replaced.
+        Raises `StateInDoubt`, of which `Unanswered` names what was not acknowledged. The producer has to be replaced
+        then, and if records of a transaction were refused.
         """
         ...
 
@@ -246,7 +247,10 @@ class Target(Protocol):
         ...
 
     def abort(self) -> None:
-        """Abort an open transaction, if there is one; never raises `StateInDoubt`."""
+        """Abort an open transaction, if there is one; never raises `StateInDoubt`.
+
+        What cannot be aborted now, or not soon, ends when the producer is replaced or fenced.
+        """
         ...
 
     def fence(self, owner: str) -> None:

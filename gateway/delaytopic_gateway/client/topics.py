@@ -60,10 +60,23 @@ def create_topics(
 
 
 def delete_topics(bootstrap_servers: str, names: Iterable[str]) -> None:
-    """Delete topics with their records; topics that do not exist are fine. Raises TopicError when Kafka refuses."""
+    """Delete topics with their records, and wait until brokers say so; topics that do not exist are fine.
+
+    Raises KafkaUnreachableError when no broker answers and TopicError when Kafka refuses.
+    """
     admin = admin_client(bootstrap_servers)
-    for name, future in admin.delete_topics(list(names), operation_timeout=_TIMEOUT_SECONDS).items():
+    futures = admin.delete_topics(list(names), operation_timeout=_TIMEOUT_SECONDS)
+    for name, future in futures.items():
         _result(future, f"delete topic {name}", fine=KafkaError.UNKNOWN_TOPIC_OR_PART)
+
+    def gone() -> bool:
+        # A broker shows a topic for a moment after the controller has deleted it, and it would not be made anew.
+        return not futures.keys() & partitions_by_topic(admin, bootstrap_servers).keys()
+
+    if not wait_until(gone, timeout_seconds=_TIMEOUT_SECONDS):
+        raise TopicError(
+            f"Kafka deleted the topics but shows some of them after {_TIMEOUT_SECONDS:.0f} s: {[*futures]}"
+        )
 
 
 def partitions_by_topic(

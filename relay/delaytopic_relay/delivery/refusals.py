@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import Reject, Schedule
 from delaytopic_relay.delivery.outbound import Addressing, Refused
-from delaytopic_relay.errors import TransactionAborted
+from delaytopic_relay.errors import RecordsRefused
 
 
 class Refusal(NamedTuple):
@@ -25,7 +25,7 @@ class Refusal(NamedTuple):
 
 
 def note_refusals(addressing: Addressing, refusals: Sequence[Refusal]) -> None:
-    """Remember which records were refused, and give the tick up; raises `TransactionAborted` if there was any.
+    """Remember which records were refused, and give the tick up; raises `RecordsRefused` if there was any.
 
     Where the record is not known yet, the target sends the next ones one by one, and finds it then. After a refusal
     for its size no record is taken to fit without being measured, unless it was doubtful that this one fits.
@@ -38,7 +38,7 @@ def note_refusals(addressing: Addressing, refusals: Sequence[Refusal]) -> None:
             addressing.refused[refusal.shard, refusal.offset] = Refused(reason, refusal.error, refusal.dead_letter)
     if any(refusal.too_large and (refusal.shard, refusal.offset) not in addressing.doubtful for refusal in refusals):
         addressing.certain_bytes = 0
-    raise TransactionAborted(f"Kafka refused {len(refusals)} records: {refusals[0].error}")
+    raise RecordsRefused(f"Kafka refused {len(refusals)} records: {refusals[0].error}")
 
 
 CAREFUL_MS: Final = 5_000

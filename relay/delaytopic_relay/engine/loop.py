@@ -35,6 +35,7 @@ from delaytopic_relay.errors import (
     CommitUnknown,
     Fenced,
     ProducerOutdated,
+    RecordsRefused,
     StandsStill,
     StateInDoubt,
     TransactionAborted,
@@ -301,7 +302,7 @@ class Loop:
         self._addressing.refusals_settled(committed=False)
         self._target.abort()
         self._target_is_spent = self._target_is_spent or isinstance(
-            lost, Fenced | CommitUnknown | Unanswered | ProducerOutdated
+            lost, Fenced | CommitUnknown | RecordsRefused | Unanswered | ProducerOutdated
         )
         self.waiting.update(dict.fromkeys(self.shards, lost.cause))
         try:

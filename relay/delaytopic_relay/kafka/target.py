@@ -112,6 +112,8 @@ class KafkaTarget:
         self._error: KafkaException | None = None
         """Why the transaction takes no further records."""
         self._aborts = False
+        self._has_refused = False
+        """A record of the open transaction was refused: what its partition was sent next has no place any more."""
         self._ended: deque[str] = deque(maxlen=MOST_ENDED)
         """Own ids of before whose last transaction is aborted, and which nobody uses any more."""
         self._needs_another_id = False
@@ -319,6 +321,7 @@ class KafkaTarget:
         if self._error is not None and not self._failures:
             raise self._translated(self._error) from self._error
         failures, self._failures = self._failures, []
+        self._has_refused = bool(failures)
         return failures
 
     def _wait(self, in_vain: InVain) -> int:
@@ -371,6 +374,11 @@ class KafkaTarget:
         self._forget_failures()
         if self._id is None or self._producer in self._abandoned:
             return
+        if self._has_refused:
+            # The client waits half a second and more until it has new numbers to send by, and fails for good at times
+            # as it finds some skipped. Another producer begins at once.
+            self._producer.purge()
+            return
         self._aborts = True
         try:
             with _raised_by_the_client():
@@ -412,7 +420,7 @@ class KafkaTarget:
             self._id = f"{self._id[:-ID_DIGITS]}{uuid4().hex[:ID_DIGITS]}"
         self._needs_another_id = True
         self._producer = self._new_producer()
-        self._needs_another_id = False
+        self._needs_another_id = self._has_refused = False
 
     def close(self) -> None:
         """Nothing is left to send after `flush`."""

@@ -24,6 +24,7 @@ from delaytopic_relay.errors import (
     CommitUnknown,
     Fenced,
     ProducerOutdated,
+    RecordsRefused,
     StateInDoubt,
     TransactionAborted,
     Unanswered,
@@ -80,7 +81,14 @@ RECOVERY_CAUSES = (
     *(
         error.cause
         for error in (
-            *(StateInDoubt, BacklogMoved, TransactionAborted, Unanswered, ProducerOutdated, CommitUnknown, Fenced),
+            StateInDoubt,
+            BacklogMoved,
+            TransactionAborted,
+            RecordsRefused,
+            Unanswered,
+            ProducerOutdated,
+            CommitUnknown,
+            Fenced,
             BucketLost,
         )
     ),

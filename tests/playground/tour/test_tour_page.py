@@ -117,11 +117,11 @@ def test_the_class_of_the_tour_is_the_one_that_is_installed() -> None:
 
 def test_the_values_and_the_command_of_the_tour_install_what_is_installed() -> None:
     values = next(document for document in documents() if "kind" not in document)
+    installed = chart_values(IMAGES)
     [installing] = [block for block in blocks("sh") if block.startswith("helm")]
 
-    installed = chart_values(IMAGES)
-    assert values.pop("operator").items() <= installed["operator"].items()
-    assert values.items() <= installed.items()
+    operator = {**installed["operator"], **values["operator"]}
+    assert {**installed, **values, "operator": operator} == installed
     assert installing.split() == [
         *("helm", "install", RELEASE, "charts/delaytopic", "--namespace", OPERATOR_NAMESPACE, "--create-namespace"),
         *("--values", "values.yaml"),

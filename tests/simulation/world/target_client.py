@@ -165,6 +165,8 @@ class SimulatedTarget:
             self._tell_silence(in_vain)
         self._acknowledged = False
         failures, self._failures = self._failures, []
+        if failures and self.owner and self._state is Client.OPEN:
+            self._state = Client.UNCLEAR
         return failures
 
     def _tell_silence(self, in_vain: InVain) -> NoReturn:

@@ -114,7 +114,7 @@ def test_scaling_counts_what_relays_can_read_and_no_record_behind_an_open_transa
 def test_with_a_fixed_delay_no_time_leads_behind_an_open_transaction(
     kafka: KafkaAddress, clusters: KafkaClusters, topic: str, writer: Producer
 ) -> None:
-    looks = Looks(kafka, clusters, topic, delay="1s")
+    looks = Looks(kafka, clusters, topic, fixedDelay="1s")
     fill(kafka, topic, writer)
 
     offsets = looks.look().offsets

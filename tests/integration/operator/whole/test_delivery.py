@@ -112,9 +112,9 @@ def test_a_line_of_kubectl_get_tells_how_it_stands(running: Platform, reminders:
     shown = running.plane.kubectl("get", "dtopic", "reminders", "-n", running.team, "-o", "wide")
 
     columns, line = (each.split() for each in shown.splitlines())
-    assert columns[:9] == ["NAME", "READY", "REASON", "PENDING", "OVERDUE", "NEXT", "DUE", "P99", "RELAYS"]
+    assert columns[:10] == ["NAME", "READY", "REASON", "PENDING", "OVERDUE", "NEXT", "DUE", "P99", "COUNTED", "RELAYS"]
     assert line[:5] == ["reminders", "True", "Ready", "3", "0"]
-    assert line[6] == "1/1"
+    assert line[7] == "1/1"
     assert "records are taken in and delivered at their own time" in shown
 
 

@@ -12,7 +12,7 @@ from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import NO_CONTROL_HEADER, Reject, Schedule
 from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Refused
 from delaytopic_relay.delivery.refusals import Refusal, note_refusals
-from delaytopic_relay.errors import ProducerOutdated, TransactionAborted
+from delaytopic_relay.errors import ProducerOutdated, RecordsRefused
 
 SHARD, OFFSET, SENT_MS, TIMESTAMP_MS = 3, 12_345, 1_795_269_686_271, 1_795_269_000_000
 LIMITS = {"target": 1_000, "other": 2_000, "dead": 1_100}
@@ -98,7 +98,7 @@ def test_the_tick_is_given_up_where_the_target_cannot_compress_at_once(sender: C
 def test_a_refusal_of_what_was_doubtful_says_nothing_of_other_records(sender: Compressing) -> None:
     sender.values(TEXT)
 
-    with pytest.raises(TransactionAborted):
+    with pytest.raises(RecordsRefused):
         note_refusals(sender.addressing, [Refusal("target: too large", True, SHARD, OFFSET)])
 
     assert sender.addressing.certain_bytes == CERTAIN_BYTES
@@ -108,7 +108,7 @@ def test_a_refusal_of_what_was_doubtful_says_nothing_of_other_records(sender: Co
 
 
 def test_after_the_refusal_of_a_record_that_was_taken_to_fit_all_are_measured(sender: Compressing) -> None:
-    with pytest.raises(TransactionAborted):
+    with pytest.raises(RecordsRefused):
         note_refusals(sender.addressing, [Refusal("target: too large", True, SHARD, OFFSET)])
 
     assert sender.addressing.certain_bytes == 0
@@ -167,7 +167,7 @@ def test_a_dead_letter_leaves_its_value_out_where_a_topic_of_that_limit_has_refu
 def test_what_was_refused_stays_doubtful_while_others_are_committed_before_its_dead_letter_is_made() -> None:
     sender = Compressing(limit=lambda topic: 1_000)
     sender.values(TEXT)
-    with pytest.raises(TransactionAborted):
+    with pytest.raises(RecordsRefused):
         note_refusals(sender.addressing, [Refusal("target: too large", True, SHARD, OFFSET)])
     sender.addressing.refusals_settled(committed=False)
     sender.addressing.refusals_settled(committed=True)

@@ -83,7 +83,7 @@ def test_a_refusal_that_does_not_say_which_record_it_was_is_found_out_in_the_nex
     relay.run(3_000)
 
     assert (delivered_offsets(world), dead_offsets(world)) == ([0, 1, 3, 4], [2])
-    assert relay.events.counts["aborted"] == 2
+    assert relay.events.counts["refused"] == 2
 
 
 def test_when_the_dead_letter_is_refused_too_its_value_is_left_out() -> None:
@@ -140,7 +140,7 @@ def test_a_record_that_is_known_to_be_too_large_is_dead_lettered_without_a_secon
     relay.run(2_000)
 
     assert (delivered_offsets(world), dead_offsets(world)) == ([1], [0])
-    assert relay.events.counts["aborted"] == 0
+    assert relay.events.counts["refused"] == 0
 
 
 @pytest.mark.parametrize(("transactional", "given_up"), [(True, 1), (False, 0)])
