@@ -19,12 +19,15 @@ DELIVER_ACTION: Final = "deliver-action"
 """`schedule` (the default) or `cancel`."""
 DELIVER_TO: Final = "deliver-to"
 """Another target topic, if `spec.target.allowedTopics` lists it."""
-DELIVER_CRON: Final = "deliver-cron"
-"""Recurring: a cron expression."""
-DELIVER_TZ: Final = "deliver-tz"
-"""The IANA zone of `deliver-cron`."""
 DELIVER_EXPIRES_AT: Final = "deliver-expires-at"
 """Not after this time; later, the record goes to the dead-letter topic."""
+
+RESERVED_HEADERS: Final = (
+    *("deliver-cron", "deliver-every", "deliver-tz", "deliver-from", "deliver-until", "deliver-count"),
+    *("deliver-jitter", "deliver-missed", "deliver-catch-up", "deliver-ladder", "deliver-window", "deliver-smear"),
+    *("deliver-on-conflict", "deliver-no-later-than", "deliver-requested-by"),
+)
+"""Names that will have a meaning. A record with one is refused until then: delivered, it would mean something else."""
 
 CONTROL_HEADERS: Final = frozenset(
     {
@@ -33,12 +36,11 @@ CONTROL_HEADERS: Final = frozenset(
         DELIVER_ID,
         DELIVER_ACTION,
         DELIVER_TO,
-        DELIVER_CRON,
-        DELIVER_TZ,
         DELIVER_EXPIRES_AT,
+        *RESERVED_HEADERS,
     }
 )
-"""Stripped on delivery; all other headers pass unchanged."""
+"""Never delivered; all other headers pass unchanged."""
 
 ACTION_SCHEDULE: Final = b"schedule"
 ACTION_CANCEL: Final = b"cancel"

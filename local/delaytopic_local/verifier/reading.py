@@ -14,10 +14,16 @@ from delaytopic_api.values import Ids
 from delaytopic_gateway.client.raw_records import Coordinates, Headers, RawRecord
 from delaytopic_local.verifier.verdict import DeadLetter, DeliveredRecord, Fate, SourceRecord
 
-_CONTROL = frozenset(
-    {"deliver-at", "deliver-after", "deliver-id", "deliver-action", "deliver-to", "deliver-cron", "deliver-tz"}
-    | {"deliver-expires-at"}
+_RESERVED = frozenset(
+    f"deliver-{name}"
+    for name in (
+        *("cron", "every", "tz", "from", "until", "count", "jitter", "missed", "catch-up", "ladder", "window", "smear"),
+        *("on-conflict", "no-later-than", "requested-by"),
+    )
 )
+_CONTROL = _RESERVED | {
+    *("deliver-at", "deliver-after", "deliver-id", "deliver-action", "deliver-to", "deliver-expires-at"),
+}
 _RECEIPT = "delay-receipt"
 _REASON = "dead-letter-reason"
 _LAST_INSTANT_MS = 253_402_300_799_999  # the end of the year 9999
@@ -116,7 +122,7 @@ _DEAD_LETTER = _Request(Fate.DEAD_LETTER)
 
 def _read(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> _Request:
     """Read the request of a record; raises ValueError when it is for the dead-letter topic."""
-    _refuse(control.keys() & {"deliver-cron", "deliver-tz"})
+    _refuse(control.keys() & _RESERVED)
     if rules.fixed_delay_ms is not None:
         _refuse(control.keys() & {"deliver-at", "deliver-after", "deliver-id", "deliver-action"})
     action = _text(control.get("deliver-action", b"schedule"))

@@ -12,11 +12,10 @@ from delaytopic_api.records import (
     DELIVER_ACTION,
     DELIVER_AFTER,
     DELIVER_AT,
-    DELIVER_CRON,
     DELIVER_EXPIRES_AT,
     DELIVER_ID,
     DELIVER_TO,
-    DELIVER_TZ,
+    RESERVED_HEADERS,
     DeadLetterReason,
     Headers,
     resembled_header,
@@ -177,7 +176,7 @@ def read_carefully(policy: NativePolicy, record: Record, control: int) -> Comman
 
 def _command(policy: NativePolicy, record: Record, control: int) -> Command:
     controls = {name: value for name, value in record.headers or () if name in CONTROL_HEADERS}
-    _refuse_recurring(controls)
+    _refuse_reserved(controls)
     _refuse_beside_fixed_delay(policy, controls)
     cancels = _cancels(controls)
     identity = _identity(policy, controls, needed=cancels)
@@ -199,10 +198,10 @@ def _command(policy: NativePolicy, record: Record, control: int) -> Command:
     )
 
 
-def _refuse_recurring(controls: Controls) -> None:
-    for name in (DELIVER_CRON, DELIVER_TZ):
+def _refuse_reserved(controls: Controls) -> None:
+    for name in RESERVED_HEADERS:
         if name in controls:
-            detail = f"header {name} is not supported yet: remove it, and send one record for each delivery"
+            detail = f"header {name} is reserved and has no meaning yet: send the record without it"
             raise RecordError(DeadLetterReason.UNSUPPORTED, detail)
 
 

@@ -14,6 +14,7 @@ from tests.support.relay.dialects.table import Stage
 from tests.support.relay.dialects.tables import IN_MEMORY
 from tests.support.relay.native_records import TIMESTAMP_MS, Header, record
 
+from delaytopic_api.records import RESERVED_HEADERS
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import Dialect, Ids
 from delaytopic_relay.core.commands import Cancel, Command, Postpone, Reject, Schedule
@@ -66,8 +67,7 @@ HEADERS: Mapping[str, list[Header]] = {
     "to no topic": [("deliver-to", b"no topic")],
     "expires": [("deliver-expires-at", _AT)],
     "expires before": [("deliver-at", _AT), ("deliver-expires-at", b"1")],
-    "cron": [("deliver-cron", b"* * * * *")],
-    "tz": [("deliver-tz", b"Europe/Berlin")],
+    **{name: [(name, b"1")] for name in RESERVED_HEADERS},
     "256 headers": [("h", b"")] * 256,
     "257 headers": [("h", b"")] * 257,
     "another case": [("Deliver-At", _AT)],

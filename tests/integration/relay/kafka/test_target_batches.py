@@ -222,6 +222,7 @@ def test_a_transaction_with_a_record_that_the_broker_refuses_is_not_seen_and_the
     target.send([batch_of(narrow, numbered(100, large=1))])
     refused = target.flush()
     target.abort()
+    target.replace()
     target.begin()
     target.send([batch_of(wide, numbered(3))])
     clean = target.flush()

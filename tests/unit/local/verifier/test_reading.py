@@ -8,6 +8,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 from hypothesis import given
 from hypothesis import strategies as st
 
+from delaytopic_api.records import RESERVED_HEADERS
 from delaytopic_gateway.client.raw_records import Coordinates, Headers, RawRecord
 from delaytopic_local.verifier.reading import Rules, read_dead_letter, read_delivered, read_source
 from delaytopic_local.verifier.verdict import DeadLetter, DeliveredRecord, Fate, SourceRecord
@@ -158,7 +159,7 @@ TEXTS = st.sampled_from(
 NAMES = st.sampled_from(
     [
         *("deliver-at", "deliver-after", "deliver-id", "deliver-action", "deliver-to", "deliver-expires-at"),
-        *("deliver-cron", "deliver-tz", "Deliver-At", "a"),
+        *(*RESERVED_HEADERS, "Deliver-At", "a"),
     ]
 )
 ALL_RULES = [

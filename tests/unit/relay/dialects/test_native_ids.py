@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from tests.support.relay.native_records import OFFSET, TIMESTAMP_MS, native, record, reject, schedule
 
-from delaytopic_api.records import DeadLetterReason
+from delaytopic_api.records import RESERVED_HEADERS, DeadLetterReason
 from delaytopic_relay.core.commands import SEVERAL_CONTROL_HEADERS, Cancel
 
 
@@ -103,12 +103,12 @@ def test_the_action_schedule_needs_no_ids() -> None:
     assert command == schedule(message, TIMESTAMP_MS, control=0)
 
 
-@pytest.mark.parametrize("name", ["deliver-cron", "deliver-tz"])
+@pytest.mark.parametrize("name", RESERVED_HEADERS)
 @pytest.mark.parametrize("rule", [{}, {"delay_ms": 30_000}])
-def test_recurring_schedules_are_unsupported(name: str, rule: dict[str, int]) -> None:
-    message = record((name, b"0 9 * * *"), ("deliver-after", b"1s"))
+def test_a_reserved_header_is_unsupported(name: str, rule: dict[str, int]) -> None:
+    message = record((name, b"1"), ("deliver-after", b"1s"))
 
     command = native(**rule).read(message)
 
-    detail = f"header {name} is not supported yet: remove it, and send one record for each delivery"
+    detail = f"header {name} is reserved and has no meaning yet: send the record without it"
     assert command == reject(message, DeadLetterReason.UNSUPPORTED, detail)
