@@ -28,7 +28,15 @@ from delaytopic_api.documents.relays import AutoscalingSpec
 from delaytopic_api.documents.topics import TopicSpec
 from delaytopic_api.values.choices import CAPABILITIES
 from delaytopic_api.values.cluster_rules import Rule
-from delaytopic_api.values.topic_config import BOOLEANS, FRACTION, SHARE, TRUTH, WHOLE, WHOLE_NUMBERS
+from delaytopic_api.values.topic_config import (
+    BOOLEANS,
+    FRACTION,
+    MOST_DIGITS,
+    SHARE,
+    TRUTH,
+    WHOLE,
+    WHOLE_NUMBERS,
+)
 
 
 def _credentials(field: str, types: str) -> Rule:
@@ -54,6 +62,24 @@ def _of_config(names: Iterable[str], pattern: str, message: str) -> Rule:
         message,
         "config",
     )
+
+
+def _in_range() -> Iterator[Rule]:
+    """Rules that numbers of a topic's settings are within their ranges; texts of another form are not judged."""
+    ranges = sorted({*WHOLE_NUMBERS.values()})
+    largest = str(max(most for _, most in ranges))
+    text = "self.config[name]"
+    digits = f"{text}.find('[1-9][0-9]*')"
+    # What has more bits than an int is told by its digits: its conversion would be an error, and say nothing of ranges.
+    fits = f"(size({digits}) < {len(largest)} || size({digits}) == {len(largest)} && {digits} <= '{largest}')"
+    for least, most in ranges:
+        names = sorted(name for name, its_range in WHOLE_NUMBERS.items() if its_range == (least, most))
+        yield Rule(
+            f"!has(self.config) || {names}.all(name, !(name in self.config) || !{text}.matches('^({WHOLE})$')"
+            f" || size({text}) <= {MOST_DIGITS} && {fits} && int({text}) >= {least} && int({text}) <= {most})",
+            f"{', '.join(names)} must be between {least} and {most}",
+            "config",
+        )
 
 
 HISTORY: Final = "schedule.scheduler.history"
@@ -176,6 +202,7 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
         _of_config(
             WHOLE_NUMBERS, WHOLE, "what is a whole number for Kafka must be written in digits, such as '1048588'"
         ),
+        *_in_range(),
         _of_config(BOOLEANS, TRUTH, "what is a boolean for Kafka must be true or false"),
         _of_config([SHARE], FRACTION, f"{SHARE} must be a number between 0 and 1"),
         Rule(

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from delaytopic_api.documents.audited_slo import (
+    MOST_FAULTY_HOURS,
+    AuditedBurnRate,
+    AuditedFaults,
+    AuditedObjective,
+    AuditedSlo,
+)
 from delaytopic_api.documents.connection import (
     Authentication,
     AuthenticationType,
@@ -49,7 +56,6 @@ from delaytopic_api.documents.settings import (
     TopicSettings,
 )
 from delaytopic_api.documents.status import (
-    MOST_FAULTY_HOURS,
     MOST_FORMER,
     BackendStatus,
     BacklogStatus,
@@ -63,9 +69,6 @@ from delaytopic_api.documents.status import (
     Ownership,
     PlannedAction,
     RelayFleetStatus,
-    SloBurnRateStatus,
-    SloFaultsStatus,
-    SloObjectiveStatus,
     SloStatus,
     TopicStatus,
 )
@@ -82,6 +85,10 @@ __all__ = [
     "AccessSpec",
     "ApiVersion",
     "AuditTemplate",
+    "AuditedBurnRate",
+    "AuditedFaults",
+    "AuditedObjective",
+    "AuditedSlo",
     "Authentication",
     "AuthenticationType",
     "AutoscalingSettings",
@@ -122,10 +129,7 @@ __all__ = [
     "SchedulerOptions",
     "Settings",
     "SigningKeySecret",
-    "SloBurnRateStatus",
     "SloExclusion",
-    "SloFaultsStatus",
-    "SloObjectiveStatus",
     "SloSettings",
     "SloStatus",
     "SloThreshold",

@@ -202,7 +202,8 @@ class DelayTopicSpec(Model):
     """The DelayClass that brings connection, limits and defaults, such as `standard`; it cannot be changed later.
     Absent: the class that is the default when the operator first sees this object."""
     connection: KafkaConnection | None = None
-    """The connection to Kafka without a class, for a single tenant: Secrets are read from this object's namespace."""
+    """The platform's. The connection to Kafka without a class, for a single tenant: Secrets are read from this object's
+    namespace."""
     source: SourceSpec
     """The topic that producers write to."""
     target: TargetSpec
@@ -218,11 +219,11 @@ class DelayTopicSpec(Model):
     """ExactlyOnce: read_committed consumers see each record once. AtLeastOnce: faster, with duplicates after a crash.
     Absent: the class's default, else ExactlyOnce."""
     backend: BackendSpec | None = None
-    """The place where schedules wait. Absent: the class's backend, else KafkaBuckets."""
+    """The platform's. The place where schedules wait. Absent: the class's backend, else KafkaBuckets."""
     autoscaling: AutoscalingSpec = AutoscalingSpec()
-    """The number of relays, and who sets it."""
+    """The platform's. The number of relays, and who sets it."""
     relay: RelaySpec = RelaySpec()
-    """The relays themselves."""
+    """The platform's. The relays themselves."""
     slo: SloSpec = SloSpec()
     """The objectives that the audit checks."""
     suspend: Suspend = Suspend.NONE
@@ -337,7 +338,9 @@ class DelayTopic(Model):
     metadata: NamespacedMetadata
     """Name and namespace."""
     spec: DelayTopicSpec
-    """The desired state."""
+    """The desired state. `source` and `target` are enough. An app team sets those, and schedule, deadLetter, precision,
+    guarantee, slo, suspend, deletionPolicy, drainTimeout and delayClassName as it needs them. What the platform's
+    DelayClass says best is marked as the platform's: autoscaling, backend, connection and relay."""
     status: DelayTopicStatus | None = None
     """The observed state, written by the operator."""
 

@@ -53,11 +53,13 @@ class Ownership(StrEnum):
     OBSERVED = "Observed"
 
 
-class _Status(Model):
+class StatusPart(Model):
+    """A part that operators write: what a newer one adds is ignored."""
+
     model_config = ConfigDict(extra="ignore")
 
 
-class Condition(_Status):
+class Condition(StatusPart):
     """One observation, in the shape of Kubernetes' meta/v1 Condition."""
 
     type: Annotated[str, Field(min_length=1, max_length=316)]
@@ -74,7 +76,7 @@ class Condition(_Status):
     """The reason as a sentence for people, with what to do."""
 
 
-class EffectiveStatus(_Status):
+class EffectiveStatus(StatusPart):
     """Values that follow from spec, class and defaults; those of schedule count for what is produced from now on."""
 
     precision: str | None = None
@@ -101,7 +103,7 @@ MOST_FORMER = 8
 """The number of `FormerRulesStatus` that are listed."""
 
 
-class FormerRulesStatus(_Status):
+class FormerRulesStatus(StatusPart):
     """Rules of before an edit, by which records wait: each record keeps the rules that it was produced by."""
 
     dialect: Annotated[str, Field(max_length=32)]
@@ -126,7 +128,7 @@ class FormerRulesStatus(_Status):
     """The time at which the last of them is due."""
 
 
-class TopicStatus(_Status):
+class TopicStatus(StatusPart):
     """A topic as it is in Kafka."""
 
     topic_id: str | None = None
@@ -137,7 +139,7 @@ class TopicStatus(_Status):
     """The way it came to be managed by the operator."""
 
 
-class BackendStatus(_Status):
+class BackendStatus(StatusPart):
     """The backend in use."""
 
     type: BackendType | None = None
@@ -149,7 +151,7 @@ class BackendStatus(_Status):
     only memory held before a crash."""
 
 
-class RelayFleetStatus(_Status):
+class RelayFleetStatus(StatusPart):
     """The relays as they are."""
 
     replicas: int | None = None
@@ -170,7 +172,7 @@ class RelayFleetStatus(_Status):
     """The time at which the number last changed."""
 
 
-class BacklogStatus(_Status):
+class BacklogStatus(StatusPart):
     """Counts of pending records."""
 
     pending: int | None = None
@@ -185,58 +187,10 @@ class BacklogStatus(_Status):
     """The time of the count."""
 
 
-class SloBurnRateStatus(_Status):
-    """The speed at which the error budget was spent over some time."""
-
-    window: Annotated[str, Field(max_length=28)]
-    """The length of the window, such as 1h."""
-    rate: Annotated[str, Field(max_length=32)]
-    """The rate as a multiple of the allowed one: 1 spends exactly the budget."""
-    bad: RecordCount = 0
-    """The number of records that were late or lost."""
-
-
-class SloObjectiveStatus(_Status):
-    """One objective over the window that was audited."""
-
-    name: Annotated[str, Field(max_length=32)]
-    """The objective's name: Timely, Complete, Unique or NotEarly, or that of a threshold, such as Timely-100ms."""
-    objective: Annotated[str | None, Field(max_length=16)] = None
-    """The share of records that has to be good, such as 99.9%."""
-    attainment: Annotated[str | None, Field(max_length=16)] = None
-    """The share of records that was good, such as 99.95%; absent when nothing was due."""
-    bad: RecordCount = 0
-    """The number of records that were not good."""
-    newly_bad: RecordCount | None = None
-    """Records that were not good, and that the audit before knew nothing of. The operator counts them; of an objective
-    below 100% it does not."""
-    budget_left_percent: Annotated[str | None, Field(max_length=32)] = None
-    """Of a threshold, as below for slo.lateness: the share of its error budget that is left."""
-    budget_exhausted_at: AwareDatetime | None = None
-    """Of a threshold: the time at which its error budget is spent."""
-    burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8), ATOMIC] | None = None
-    """Of a threshold: the burn rates of its error budget that alerts look at, shortest window first."""
-    counts_from: AwareDatetime | None = None
-    """Of a threshold that was added later: what was due before this time was graded without it, and does not count."""
-
-
-class SloFaultsStatus(_Status):
-    """Records that broke an objective of 100% and were due within one hour."""
-
-    hour: AwareDatetime
-    """The start of the hour."""
-    objective: Annotated[str, Field(max_length=32)]
-    """The name of the objective that was broken."""
-    records: RecordCount
-    """The number of records that broke it."""
-
-
-MOST_FAULTY_HOURS = 12
-"""The number of `SloFaultsStatus` that an audit lists: the verdict has to fit into the termination message of a pod."""
-
-
-class SloStatus(_Status):
-    """The last audit. Without a verdict, the figures stay those of the last audit that had one."""
+class SloStatus(StatusPart):
+    """The last audit in short; its report has the rest. Without a verdict, the figures stay those of the last one that
+    had a verdict.
+    """
 
     verdict: Annotated[str | None, Field(max_length=32)] = None
     """The verdict: Met, Missed or CannotJudge."""
@@ -244,36 +198,19 @@ class SloStatus(_Status):
     """The time of the last audit."""
     window: Annotated[str | None, Field(max_length=28)] = None
     """The length of time that is graded."""
-    window_end: AwareDatetime | None = None
-    """The end of the time that is graded."""
-    records: RecordCount | None = None
-    """The number of records that asked for something to happen within the window."""
-    lateness_p50: Annotated[str | None, Field(alias="latenessP50")] = None
-    """The lateness that half of the records did not exceed, such as 12ms."""
-    lateness_p99: Annotated[str | None, Field(alias="latenessP99")] = None
+    missed: Annotated[list[Annotated[str, Field(max_length=32)]], Field(max_length=8), ATOMIC] | None = None
+    """The names of the objectives that were missed, such as Timely or Complete; absent when none was."""
+    lateness_p99: Annotated[str | None, Field(alias="latenessP99", max_length=32)] = None
     """The lateness that 99 of 100 records did not exceed, such as 80ms."""
-    lateness_p999: Annotated[str | None, Field(alias="latenessP999")] = None
-    """The lateness that 999 of 1000 records did not exceed, such as 200ms."""
-    attainment_percent: str | None = None
+    attainment_percent: Annotated[str | None, Field(max_length=32)] = None
     """The share of records that were not late."""
     budget_left_percent: Annotated[str | None, Field(max_length=32)] = None
     """The share of the error budget that is left, over the objective's own window; below zero when it is overspent."""
-    budget_exhausted_at: AwareDatetime | None = None
-    """The time at which the error budget is spent, if records go on being late or lost at the present pace; absent when
-    it lasts for the objective's own window."""
-    objectives: Annotated[list[SloObjectiveStatus], Field(max_length=8), ATOMIC] | None = None
-    """The objectives that are promised, each graded apart."""
-    burn_rates: Annotated[list[SloBurnRateStatus], Field(max_length=8), ATOMIC] | None = None
-    """The burn rates of the error budget, the shortest window first."""
-    # Twice as many as audits list: those of a former release may list them.
-    faults: Annotated[list[SloFaultsStatus], Field(max_length=2 * MOST_FAULTY_HOURS), ATOMIC] | None = None
-    """Hours in which an objective of 100% was broken, latest first; of older ones, if there are more, nothing is
-    said."""
     report: str | None = None
     """The place of the full report."""
 
 
-class PlannedAction(_Status):
+class PlannedAction(StatusPart):
     """One step that a dry run would take."""
 
     action: str
@@ -284,7 +221,7 @@ class PlannedAction(_Status):
     """The reason, with its values."""
 
 
-class DelayTopicStatus(_Status):
+class DelayTopicStatus(StatusPart):
     """The observed state."""
 
     observed_generation: int | None = None
@@ -325,7 +262,7 @@ class DelayTopicStatus(_Status):
         return next((condition for condition in self.conditions if condition.type == type), None)
 
 
-class DelayClassStatus(_Status):
+class DelayClassStatus(StatusPart):
     """The observed state of a class."""
 
     observed_generation: int | None = None

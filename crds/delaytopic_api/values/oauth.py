@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.values.cluster_rules import Checked, Rule
 from delaytopic_api.values.names import Matching
+from delaytopic_api.values.urls import PORT_IN_RANGE
 
 _LONGEST_URL: Final = 2048
 _MOST_EXTENSIONS: Final = 20
@@ -24,12 +25,12 @@ _NO_NAMES: Final = "must have names of 1 to 100 letters, other than auth, which 
 def _check_url(url: str) -> str:
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018  (raises where the port is no number)
+        port = parts.port
     except ValueError as error:
         raise InvalidText(f"is not a URL ({error}); write it like https://login.example.com/oauth2/token") from error
     if "@" in parts.netloc:
         raise InvalidText(_NO_CREDENTIALS)
-    if parts.scheme not in ("http", "https") or not parts.hostname or "#" in url or re.search(r"\s", url):
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or "#" in url or re.search(r"\s", url):
         raise InvalidText(_NO_URL)
     return url
 
@@ -45,7 +46,7 @@ TokenEndpointUrl = Annotated[
     Checked(
         _check_url,
         Rule("!self.matches('^[^/]*://[^/?#]*@')", _NO_CREDENTIALS),
-        Rule("isURL(self) && self.matches('^https?://[^/?#\\\\s]+[^#\\\\s]*$')", _NO_URL),
+        Rule(f"isURL(self) && self.matches('^https?://[^/?#\\\\s]+[^#\\\\s]*$') && {PORT_IN_RANGE}", _NO_URL),
         maxLength=_LONGEST_URL,
     ),
 ]

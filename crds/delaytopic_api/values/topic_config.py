@@ -29,7 +29,7 @@ WHOLE_NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
     "message.timestamp.difference.max.ms": (0, _LONGEST),
     "min.compaction.lag.ms": (0, _LONGEST),
     "min.insync.replicas": (1, MOST_MESSAGE_BYTES),
-    "retention.bytes": (-1 - _LONGEST, _LONGEST),
+    "retention.bytes": (-_LONGEST, _LONGEST),
     "retention.ms": (-1, _LONGEST),
     "segment.bytes": (14, MOST_MESSAGE_BYTES),
     "segment.index.bytes": (4, MOST_MESSAGE_BYTES),
@@ -37,6 +37,8 @@ WHOLE_NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
     "segment.ms": (1, _LONGEST),
 }
 """The least and the largest value that a broker takes, by `LogConfig` of Kafka 4.3; `segment.bytes` as before 4.0."""
+MOST_DIGITS: Final = len(str(_LONGEST)) + 1
+"""The longest text of a number, sign and leading zeros included."""
 BOOLEANS: Final = (
     "message.downconversion.enable",
     "preallocate",
@@ -65,7 +67,7 @@ def _objection(name: str, text: str) -> str | None:
         least, most = WHOLE_NUMBERS[name]
         if not re.fullmatch(WHOLE, text):
             return f'must be a whole number in digits, not "{text}"{_meant(text)}'
-        if len(text) > len(str(_LONGEST)) + 1 or not least <= int(text) <= most:
+        if len(text) > MOST_DIGITS or not least <= int(text) <= most:
             return f"must be between {least} and {most}, not {text}"
     if name in BOOLEANS and not re.fullmatch(TRUTH, text):
         return f'must be true or false, not "{text}"'

@@ -12,6 +12,8 @@ from delaytopic_api.values.redis_url import REDIS_URLS, parse_redis_url
 LONGEST_ADDRESS = 2048
 _HOST = r"([a-zA-Z0-9._-]+|\[[0-9a-fA-F:.]+\])"
 _PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+PORT_IN_RANGE = rf"self.matches('^[^/]*://(\\[[^/?#]*\\]|[^:/?#]*)(:(0*{_PORT})?)?([/?#]|$)')"
+"""A rule for URLs, in CEL: the server's own functions take any number for a port."""
 _NO_CREDENTIALS = "must not hold credentials: put them into a Secret (a file, in a relay's configuration)"
 _REDIS = "^(rediss?://[^/?#]+(/[0-9]{0,9}/?)?|unix:///[^?#]+([?]db=[0-9]{0,9})?)$"
 _NOT_SERVERS = "is not a list of servers; write host:port, several separated by commas"
@@ -54,7 +56,7 @@ RedisUrl = Annotated[
             "must not hold credentials: put them into a Secret",
         ),
         Rule(
-            f"isURL(self) && self.matches('{_REDIS}')",
+            f"isURL(self) && self.matches('{_REDIS}') && {PORT_IN_RANGE}",
             f"is not the URL of a Redis; write it like {REDIS_URLS}, without a query",
         ),
         maxLength=LONGEST_ADDRESS,

@@ -28,6 +28,7 @@ from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, Progress, instant_ms
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
+from delaytopic_operator.observe.audit_verdict import parsed_slo
 from delaytopic_operator.observe.fleet import quota_condition
 from delaytopic_operator.observe.observation import PAUSE, Observation, Problem, is_paused
 from delaytopic_operator.rules.validate import Accepted, Refusal
@@ -128,7 +129,7 @@ def _troubled(seen: Observation, type: ConditionType, problem: Problem, decision
 def _living(seen: Observation, accepted: Accepted, decision: Decision | None) -> Plan:
     record = _record(seen, accepted)
     topic_plan = _topics(seen, accepted, record)
-    record = with_backup(topic_plan.record if topic_plan is not None else record, seen)
+    record = _with_audit(with_backup(topic_plan.record if topic_plan is not None else record, seen), seen)
     backend = _backend_condition(seen, topic_plan)
     wanted = relays.wanted(seen, accepted, decision, may_begin=_may_begin(seen, topic_plan))
     changes = relays.changes(seen, wanted, decision)
@@ -187,6 +188,12 @@ def _record(seen: Observation, accepted: Accepted) -> RouteRecord:
         "outdated": seen.record.outdated if outdated(seen) is not None else None,
     }
     return resumed.model_copy(update=now)
+
+
+def _with_audit(record: RouteRecord, seen: Observation) -> RouteRecord:
+    """Return the record with the figures of the last audit: pods are removed in time, and the status has but some."""
+    audited = parsed_slo(seen.slo.slo) if seen.slo is not None else None
+    return record if audited is None else record.model_copy(update={"audited": audited})
 
 
 def _topics(seen: Observation, accepted: Accepted, record: RouteRecord) -> TopicPlan | None:

@@ -121,7 +121,7 @@ def _scaling(seen: Observation, decision: Decision | None) -> dict[str, Any]:
 
 
 def _slo(seen: Observation) -> dict[str, Any]:
-    return {"slo": dict(seen.slo.slo)} if seen.slo is not None else {}
+    return {"slo": dict(seen.slo.shown)} if seen.slo is not None else {}
 
 
 def _version(deployment: Mapping[str, Any]) -> str | None:

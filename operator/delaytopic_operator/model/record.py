@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field, ValidationError
 
 from delaytopic_api import Settings
-from delaytopic_api.documents import KafkaConnection, Model, Ownership
+from delaytopic_api.documents import AuditedSlo, KafkaConnection, Model, Ownership
 from delaytopic_api.values import BackendType
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.model.declared_rules import DeclaredRules
@@ -125,6 +125,8 @@ class RouteRecord(_Record):
     """Older offsets than those that relays had last committed, which had to be restored."""
     rules: DeclaredRules | None = None
     """The rules by which relays read; None until they were first seen."""
+    audited: AuditedSlo | None = None
+    """The figures of the last audit, of which the status shows some; None before the first."""
     offsets: OffsetsBackup | None = Field(default=None, exclude=True)
     """The relays' committed offsets when there were none left; they have a text of their own in the ConfigMap."""
 

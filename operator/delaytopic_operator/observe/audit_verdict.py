@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import Field, ValidationError
 
 from delaytopic_api import documents
-from delaytopic_api.documents import MOST_FAULTY_HOURS, ConditionType, Model, SloFaultsStatus, SloStatus
+from delaytopic_api.documents import MOST_FAULTY_HOURS, AuditedFaults, AuditedSlo, ConditionType, Model
 from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.model.reconciliation import Key
 
@@ -30,7 +30,7 @@ class VerdictMessage(Model):
     delay_topic: str
     verdict: Annotated[str, Field(max_length=32)]
     generated_at_ms: Annotated[int, Field(ge=0, le=_LATEST_MS)]
-    slo: SloStatus
+    slo: AuditedSlo
     condition: documents.Condition
 
     @property
@@ -46,10 +46,16 @@ class VerdictMessage(Model):
 
 
 class AuditVerdict(NamedTuple):
-    """The condition SLOMet, and `status.slo`."""
+    """The condition SLOMet, and the figures of the audit, as documents hold them."""
 
     condition: Condition
     slo: Mapping[str, Any]
+
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """Return `status.slo`."""
+        figures = parsed_slo(self.slo)
+        return figures.shown().to_document() if figures is not None else {}
 
     def with_report(self, place: str | None) -> AuditVerdict:
         """Return the same with another place of the report; None: there is none to be found."""
@@ -58,31 +64,43 @@ class AuditVerdict(NamedTuple):
 
 
 def last_verdict(
-    pods: Iterable[Mapping[str, Any]], status: Mapping[str, Any], now_ms: int, served: VerdictMessage | None = None
+    pods: Iterable[Mapping[str, Any]],
+    status: Mapping[str, Any],
+    now_ms: int,
+    served: VerdictMessage | None = None,
+    written: AuditedSlo | None = None,
 ) -> AuditVerdict | None:
-    """Return the newest verdict of the audit's pods and of one that was served, or that of the status.
+    """Return the newest verdict of the audit's pods and of one that was served, or the one before.
 
-    Pods are removed in time.
+    Pods are removed in time: `written` are the figures that were written down, of which the status shows some.
     """
     messages = [*_messages(pods), *([served] if served is not None else [])]
     newest = max(messages, key=lambda message: message.generated_at_ms, default=None)
-    before = parsed_slo(status.get("slo"))
+    before = known_slo(status, written)
     if newest is None or (before is not None and _is_older(newest, before, now_ms)):
-        return _of_before(status)
+        return _of_before(status, before)
     told = newest.condition
     condition = Condition(ConditionType.SLO_MET, told.status, told.reason, told.message)
     return AuditVerdict(condition, _merged(newest, before).to_document())
 
 
-def parsed_slo(slo: object) -> SloStatus | None:
-    """Return `status.slo`; None where there is none, or none that can be read."""
+def known_slo(status: Mapping[str, Any], written: AuditedSlo | None) -> AuditedSlo | None:
+    """Return the figures that were written down, unless the status shows those of a later audit."""
+    shown = parsed_slo(status.get("slo"))
+    if written is None or shown is None or shown.audited_at is None:
+        return written or shown
+    return shown if written.audited_at is None or shown.audited_at > written.audited_at else written
+
+
+def parsed_slo(slo: object) -> AuditedSlo | None:
+    """Return figures of an audit; None where there are none, or none that can be read."""
     try:
-        return SloStatus.model_validate(slo, by_alias=True, by_name=False) if slo else None
+        return AuditedSlo.model_validate(slo, by_alias=True, by_name=False) if slo else None
     except ValidationError:
         return None
 
 
-def newly_bad(now: Sequence[SloFaultsStatus], before: Sequence[SloFaultsStatus], objective: str) -> int:
+def newly_bad(now: Sequence[AuditedFaults], before: Sequence[AuditedFaults], objective: str) -> int:
     """Count the records that broke an objective and of which the audit before knew nothing.
 
     Hours are compared, as the window moves on and records may heal. Where a list is full, only what is later than its
@@ -97,24 +115,26 @@ def newly_bad(now: Sequence[SloFaultsStatus], before: Sequence[SloFaultsStatus],
     )
 
 
-def _is_older(message: VerdictMessage, before: SloStatus, now_ms: int) -> bool:
+def _is_older(message: VerdictMessage, before: AuditedSlo, now_ms: int) -> bool:
     """Tell whether the status knows a later audit, whose pod is gone; a status from the future knows nothing."""
     known = before.audited_at
     return known is not None and message.audited_at < known and known.timestamp() * 1_000 <= now_ms
 
 
-def _merged(message: VerdictMessage, before: SloStatus | None) -> SloStatus:
+def _merged(message: VerdictMessage, before: AuditedSlo | None) -> AuditedSlo:
     """Return what the audit says, with what only a look at the audit before it tells."""
-    if before is not None and before.audited_at == message.audited_at:
+    if before is not None and before.audited_at == message.audited_at and before.objectives is not None:
         return before
     audited = {"verdict": message.verdict, "audited_at": message.audited_at}
     told = message.slo
-    if told.window_end is None and before is not None and before.window_end is not None:
+    if told.window_end is None and before is not None and (before.window_end or before.window) is not None:
         return before.model_copy(update={**audited, **({"report": told.report} if told.report else {})})
     found, known = told.faults or [], (before.faults if before is not None else None) or []
+    # What the status shows of an audit tells nothing of its faults: they are no news, and not known either.
+    is_comparable = before is None or before.objectives is not None or before.window is None
     objectives = [
         each.model_copy(update={"newly_bad": newly_bad(found, known, each.name)})
-        if each.objective == WITHOUT_BUDGET
+        if each.objective == WITHOUT_BUDGET and is_comparable
         else each
         for each in told.objectives or []
     ]
@@ -139,10 +159,10 @@ def _messages(pods: Iterable[Mapping[str, Any]]) -> Iterator[VerdictMessage]:
                 yield message
 
 
-def _of_before(status: Mapping[str, Any]) -> AuditVerdict | None:
+def _of_before(status: Mapping[str, Any], slo: AuditedSlo | None) -> AuditVerdict | None:
     for condition in status.get("conditions") or ():
         if condition.get("type") == ConditionType.SLO_MET and condition.get("reason") != NO_AUDIT:
             found = documents.Condition.model_validate(condition)
             before = Condition(ConditionType.SLO_MET, found.status, found.reason, found.message)
-            return AuditVerdict(before, status.get("slo") or {})
+            return AuditVerdict(before, slo.to_document() if slo is not None else {})
     return None

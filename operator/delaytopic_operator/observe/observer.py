@@ -139,7 +139,8 @@ class Observer:
     def _slo(self, seen: Observation, cluster: Cluster) -> AuditVerdict | None:
         of_class = seen.accepted.delay_class if seen.accepted is not None else None
         served = self._audits.message_of(of_class.metadata.name, seen.key) if of_class is not None else None
-        slo = last_verdict(cluster.audit_pods, seen.status, seen.now_ms, served)
+        written = seen.record.audited if seen.record is not None else None
+        slo = last_verdict(cluster.audit_pods, seen.status, seen.now_ms, served, written)
         if slo is None:
             return None
         return slo.with_report(report_address(seen.key, self._config.audit, slo.slo.get("report")))

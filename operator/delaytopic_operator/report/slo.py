@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from delaytopic_api.documents import TIMELY, Settings, SloObjectiveStatus, SloStatus
+from delaytopic_api.documents import TIMELY, AuditedObjective, AuditedSlo, Settings
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.relay import lateness_bucket
 from delaytopic_api.values import Duration, Guarantee
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.kinds import CRON_JOB
-from delaytopic_operator.observe.audit_verdict import parsed_slo
+from delaytopic_operator.observe.audit_verdict import known_slo, parsed_slo
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.report import metric_names as names
 from delaytopic_operator.report.metric_names import MetricName
@@ -43,8 +43,9 @@ class Sample(NamedTuple):
 
 def slo_samples(seen: Observation) -> list[Sample]:
     """Return the gauges of a DelayTopic that is there."""
-    # While it is paused nothing was looked at, and the status is as it was.
-    slo = parsed_slo(seen.slo.slo if seen.slo is not None else seen.status.get("slo"))
+    # While it is paused nothing was looked at, and all is as it was.
+    written = seen.record.audited if seen.record is not None else None
+    slo = parsed_slo(seen.slo.slo) if seen.slo is not None else known_slo(seen.status, written)
     found = list(_asked(seen.accepted.settings)) if seen.accepted is not None else []
     due_ms = _audit_due_ms(seen, slo)
     if due_ms is not None:
@@ -63,7 +64,7 @@ def _asked(settings: Settings) -> Iterator[Sample]:
             yield Sample(names.SLO_OBJECTIVE, (objective,), 1.0)
 
 
-def _audit_due_ms(seen: Observation, slo: SloStatus | None) -> int | None:
+def _audit_due_ms(seen: Observation, slo: AuditedSlo | None) -> int | None:
     """Return when a verdict is missing; None where no audit is to be."""
     schedule = seen.config.audit.schedule
     if schedule is None or seen.accepted is None or seen.is_going:
@@ -77,7 +78,7 @@ def _audit_due_ms(seen: Observation, slo: SloStatus | None) -> int | None:
     return _last_audit_ms(seen, slo) + MISSED_RUNS * gap_ms + run_ms
 
 
-def _last_audit_ms(seen: Observation, slo: SloStatus | None) -> int:
+def _last_audit_ms(seen: Observation, slo: AuditedSlo | None) -> int:
     """Return when it was audited last; before the first time, since when it is to be audited."""
     if slo is not None and slo.audited_at is not None:
         return round(slo.audited_at.timestamp() * 1_000)
@@ -86,7 +87,7 @@ def _last_audit_ms(seen: Observation, slo: SloStatus | None) -> int:
     return instant_ms(since[0]) if since else seen.now_ms
 
 
-def _told(slo: SloStatus) -> Iterator[Sample]:
+def _told(slo: AuditedSlo) -> Iterator[Sample]:
     """List what the audit found."""
     if slo.verdict in _VERDICTS:
         yield Sample(names.SLO_VERDICT, (), _VERDICTS[slo.verdict])
@@ -102,7 +103,7 @@ def _told(slo: SloStatus) -> Iterator[Sample]:
     yield from _spending(TIMELY, slo)
 
 
-def _spending(objective: str, of: SloStatus | SloObjectiveStatus) -> Iterator[Sample]:
+def _spending(objective: str, of: AuditedSlo | AuditedObjective) -> Iterator[Sample]:
     """List what the audit found of an error budget."""
     left = _number(of.budget_left_percent)
     if left is not None:
@@ -116,7 +117,7 @@ def _spending(objective: str, of: SloStatus | SloObjectiveStatus) -> Iterator[Sa
             yield Sample(names.SLO_BURN_BAD, (objective, burn.window), burn.bad)
 
 
-def _objectives(slo: SloStatus) -> Iterator[Sample]:
+def _objectives(slo: AuditedSlo) -> Iterator[Sample]:
     for each in slo.objectives or ():
         if _OBJECTIVE.fullmatch(each.name) is None:
             continue

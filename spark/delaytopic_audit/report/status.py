@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from delaytopic_api.documents import (
+    AuditedBurnRate,
+    AuditedFaults,
+    AuditedObjective,
+    AuditedSlo,
     Condition,
     ConditionStatus,
     ConditionType,
-    SloBurnRateStatus,
-    SloFaultsStatus,
-    SloObjectiveStatus,
-    SloStatus,
 )
 from delaytopic_api.values import Duration
 from delaytopic_audit.model.report import Budget, BurnRate, Objective, ObjectiveName, Report, Verdict
@@ -27,15 +27,15 @@ _STATUS = {
 }
 
 
-def slo_status(report: Report, place: str | None) -> SloStatus:
-    """Return `status.slo`; `place` is the address of the whole report."""
+def slo_status(report: Report, place: str | None) -> AuditedSlo:
+    """Return the figures for the operator, of which `status.slo` shows some; `place` is that of the whole report."""
     verdict, audited_at = str(report.verdict), _instant(report.generated_at_ms)
     if report.window is None:
-        return SloStatus(verdict=verdict, audited_at=audited_at, report=place)
+        return AuditedSlo(verdict=verdict, audited_at=audited_at, report=place)
     timely = next((each for each in report.objectives if each.name == ObjectiveName.TIMELY), None)
     late = report.lateness
     spent_ms = report.exhaustion.at_ms if report.exhaustion is not None else None
-    return SloStatus(
+    return AuditedSlo(
         verdict=verdict,
         audited_at=audited_at,
         window=Duration.of_ms(report.window.to_ms - report.window.from_ms),
@@ -48,9 +48,10 @@ def slo_status(report: Report, place: str | None) -> SloStatus:
         budget_left_percent=_left(report.budget),
         budget_exhausted_at=_instant(spent_ms) if spent_ms is not None else None,
         objectives=[_objective(report, each) for each in report.objectives if each.verdict is not Verdict.NOT_PROMISED],
+        missed=[each.name for each in report.objectives if each.verdict is Verdict.MISSED] or None,
         burn_rates=_burn_rates(report.burn_rates),
         faults=[
-            SloFaultsStatus(hour=_instant(each.hour_ms), objective=each.objective, records=each.records)
+            AuditedFaults(hour=_instant(each.hour_ms), objective=each.objective, records=each.records)
             for each in report.faulty_hours
         ]
         or None,
@@ -94,10 +95,10 @@ def _left(budget: Budget | None) -> str | None:
     return f"{_decimal(left * 100)}%" if left is not None else None
 
 
-def _objective(report: Report, objective: Objective) -> SloObjectiveStatus:
+def _objective(report: Report, objective: Objective) -> AuditedObjective:
     of = next((each for each in report.thresholds if each.objective == objective.name), None)
     spent_ms = of.exhaustion.at_ms if of is not None and of.exhaustion is not None else None
-    return SloObjectiveStatus(
+    return AuditedObjective(
         name=objective.name,
         objective=objective.objective,
         attainment=objective.attainment,
@@ -109,12 +110,12 @@ def _objective(report: Report, objective: Objective) -> SloObjectiveStatus:
     )
 
 
-def _burn_rates(rates: Iterable[BurnRate]) -> list[SloBurnRateStatus] | None:
+def _burn_rates(rates: Iterable[BurnRate]) -> list[AuditedBurnRate] | None:
     return [_burn_rate(each, each.rate) for each in rates if each.rate is not None] or None
 
 
-def _burn_rate(burn: BurnRate, rate: float) -> SloBurnRateStatus:
-    return SloBurnRateStatus(window=burn.window, rate=_decimal(rate), bad=burn.bad)
+def _burn_rate(burn: BurnRate, rate: float) -> AuditedBurnRate:
+    return AuditedBurnRate(window=burn.window, rate=_decimal(rate), bad=burn.bad)
 
 
 def _instant(moment_ms: int) -> datetime:

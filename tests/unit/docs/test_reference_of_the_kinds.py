@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.support.paths import ROOT
 
+from delaytopic_api.crd import KINDS, custom_resource_definition
+from delaytopic_api.crd.explain import explained_in, with_answers
 from delaytopic_api.crd.fields import fields_table, with_tables
+from delaytopic_api.crd.kinds import Kind
 from delaytopic_api.documents import ConditionType
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -17,6 +20,17 @@ def test_its_tables_are_those_of_the_models(page: str) -> None:
 
     assert text == with_tables(text), "run: make crds"
     assert text.count("<!-- fields of ") == 2
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_its_answers_of_kubectl_are_those_of_the_models(kind: Kind) -> None:
+    page = (REFERENCE / f"explain-{kind.singular}.md").read_text(encoding="utf-8")
+    [version] = custom_resource_definition(kind)["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    objects = {f"{kind.singular}.spec.{name}" for name, field in spec.items() if "properties" in field}
+
+    assert page == with_answers(page), "run: make crds"
+    assert {f"{kind.singular}.spec", f"{kind.singular}.status", *objects} <= {*explained_in(page)}
 
 
 @pytest.mark.parametrize("type", list(ConditionType))

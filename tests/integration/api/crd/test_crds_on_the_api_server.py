@@ -9,8 +9,10 @@ import pytest
 from playground.kube.kube_client import RequestRefused
 from tests.cluster.control_plane import ControlPlane
 from tests.support.crd_cases import SMALLEST, merged
+from tests.support.paths import ROOT
 
 from delaytopic_api.crd import KINDS, custom_resource_definition
+from delaytopic_api.crd.explain import explained, explained_in
 from delaytopic_api.crd.kinds import Kind
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
@@ -68,6 +70,14 @@ def test_explain_shows_every_field(control_plane: ControlPlane, kind: Kind) -> N
             shown = control_plane.kubectl("explain", f"{kind.singular}.{part}", "--recursive").splitlines()
             explained = [line.strip().partition("\t")[0] for line in shown if "\t<" in line]
             assert sorted(explained) == sorted(field_names(fields[part]))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_explain_answers_what_the_documentation_shows(control_plane: ControlPlane, kind: Kind) -> None:
+    page = ROOT / f"docs/reference/explain-{kind.singular}.md"
+
+    for path in explained_in(page.read_text(encoding="utf-8")):
+        assert control_plane.kubectl("explain", path) == explained(path)
 
 
 def test_explain_says_what_a_field_is_for_and_what_may_be_in_it(control_plane: ControlPlane) -> None:

@@ -15,7 +15,6 @@ from delaytopic_api import InvalidDocument, load_document
 
 REFUSED = cases("crds/refused_objects.yaml")
 REFUSED_BY_MODELS = [case for case in cases("api/refused_delay_topics.yaml") if "only_the_models_because" not in case]
-ONLY_BY_MODELS = cases("crds/refused_by_the_models_only.yaml")
 ACCEPTED = cases("crds/accepted_objects.yaml")
 MANIFESTS = [*sorted((DATA / "api").glob("accepted_*.yaml")), *sorted((ROOT / "examples").glob("*.yaml"))]
 
@@ -30,7 +29,7 @@ def fields(case: dict[str, Any]) -> set[str]:
     return {"version" if field == "apiVersion" else field for field in named}
 
 
-@pytest.mark.parametrize("case", each(REFUSED + ONLY_BY_MODELS))
+@pytest.mark.parametrize("case", each(REFUSED))
 def test_the_models_refuse_it(case: dict[str, Any]) -> None:
     with pytest.raises(InvalidDocument):
         load_document(document_of(case))
@@ -66,7 +65,7 @@ def test_the_api_server_refuses_what_the_models_refuse_for_the_same_field(
 
 @pytest.mark.integration
 @pytest.mark.kubernetes
-@pytest.mark.parametrize("case", each(ACCEPTED + ONLY_BY_MODELS))
+@pytest.mark.parametrize("case", each(ACCEPTED))
 def test_the_api_server_accepts_it(control_plane: ControlPlane, case: dict[str, Any]) -> None:
     stored = offer(control_plane.client, document_of(case))
 

@@ -11,6 +11,8 @@ from playground.kube.kube_client import Object
 from tests.support.operator.platform import API, Platform
 from tests.support.relay.process import wait_for
 
+from delaytopic_api.documents import DEFAULT_CLASS_ANNOTATION
+
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
 WAY_OUT = '{"metadata":{"finalizers":null}}'
@@ -144,6 +146,44 @@ def test_a_kafka_that_does_not_answer_is_told_of_the_class(running: Platform) ->
     told = away.await_accepted("Unknown", "KafkaUnreachable")
 
     assert "127.0.0.1:1" in condition_of(told, "Accepted")["message"]
+
+
+def test_a_delay_topic_stays_in_the_default_class_that_it_got_whichever_is_the_default_later(running: Platform) -> None:
+    first, second = f"{running.class_name}-first", f"{running.class_name}-second"
+    _make_default(running, first)
+    of_before = _of_default_class(running, "before")
+    _make_default(running, first, default=False)
+    _make_default(running, second)
+
+    of_now = _of_default_class(running, "now")
+    edited = _of_default_class(running, "before", precision="5s")
+
+    assert [_class_in_force(each) for each in (of_before, of_now, edited)] == [first, second, first]
+    assert edited["status"]["effective"]["precision"] == "5s"
+
+
+def _make_default(platform: Platform, name: str, *, default: bool = True) -> None:
+    kafka = {"bootstrapServers": platform.kafka.bootstrap_servers}
+    marks = {DEFAULT_CLASS_ANNOTATION: str(default).lower()}
+    spec = {"connection": kafka, "defaults": {"partitions": 1, "replicationFactor": 1}}
+    platform.apply("DelayClass", name, spec, annotations=marks)
+
+
+def _of_default_class(platform: Platform, name: str, **spec: Any) -> Object:
+    """Apply a DelayTopic that names no class, and return it when the operator has resolved it as it is now."""
+    topics = {"source": {"topic": f"{platform.team}.{name}.delayed"}, "target": {"topic": f"{platform.team}.{name}"}}
+    platform.apply("DelayTopic", name, {**topics, **spec}, namespace=platform.team)
+    generation = platform.topic(name)["metadata"]["generation"]
+
+    def is_resolved(found: Object | None) -> bool:
+        status = (found or {}).get("status", {})
+        return status.get("observedGeneration") == generation and "delayClass" in status.get("effective", {})
+
+    return await_object(platform.client, platform.path(name), is_resolved, seconds=40) or {}
+
+
+def _class_in_force(found: Object) -> str:
+    return str(found["status"]["effective"]["delayClass"])
 
 
 def test_many_delay_topics_are_counted_in_few_writes(running: Platform) -> None:

@@ -74,6 +74,20 @@ def test_what_has_a_free_form_has_an_example_or_a_default() -> None:
     assert {path: text for path, text in free.items() if not re.search("such as|`|Default: ", text)} == {}
 
 
+def test_the_first_screen_of_spec_tells_what_an_app_team_sets() -> None:
+    [version] = custom_resource_definition(KINDS[0])["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    of_app_teams, _, of_the_platform = spec["description"].partition("platform's DelayClass")
+    fields = {name: field["description"].startswith("The platform's.") for name, field in spec["properties"].items()}
+
+    def named(text: str) -> set[str]:
+        return {*re.findall("[A-Za-z]+", text)} & {*fields}
+
+    assert named(of_app_teams) == {name for name, platform in fields.items() if not platform}
+    assert named(of_the_platform) == {name for name, platform in fields.items() if platform}
+    assert len(named(of_app_teams)) <= 12
+
+
 def test_text_types_say_in_the_schema_how_they_are_written() -> None:
     schema = DelayTopic.model_json_schema()["$defs"]["ScheduleSpec"]["properties"]["maxDelay"]["anyOf"][0]
 

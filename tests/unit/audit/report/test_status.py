@@ -21,6 +21,7 @@ def test_the_status_carries_the_figures_and_the_place_of_the_report() -> None:
         "latenessP50": "4ms",
         "latenessP99": "269ms",
         "latenessP999": "3s744ms",
+        "missed": ["Timely", "Complete", "Unique", "NotEarly"],
         "attainmentPercent": "99.8226%",
         "budgetLeftPercent": "-77.3205%",
         "budgetExhaustedAt": "2026-11-21T14:00:00Z",
@@ -44,7 +45,18 @@ def test_the_status_carries_the_figures_and_the_place_of_the_report() -> None:
         ],
         "report": "https://reports/shop",
     }
-    assert DelayTopicStatus(slo=status).slo == status
+    shown = status.shown()
+    assert shown.to_document() == {
+        "verdict": "Missed",
+        "auditedAt": "2026-11-21T14:01:10Z",
+        "window": "24h",
+        "missed": ["Timely", "Complete", "Unique", "NotEarly"],
+        "latenessP99": "269ms",
+        "attainmentPercent": "99.8226%",
+        "budgetLeftPercent": "-77.3205%",
+        "report": "https://reports/shop",
+    }
+    assert DelayTopicStatus(slo=shown).slo == shown
 
 
 def test_the_status_has_the_budget_of_each_further_threshold_with_its_objective() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.audit.sample_report import END_MINUTE, NOW_MS, sample_report
 
 from delaytopic_api import Duration, Percent
-from delaytopic_api.documents import MOST_FAULTY_HOURS, Condition, ConditionStatus, SloStatus
+from delaytopic_api.documents import MOST_FAULTY_HOURS, AuditedSlo, Condition, ConditionStatus
 from delaytopic_audit.errors import AuditError
 from delaytopic_audit.model.report import BurnRate, FaultyHour, ObjectiveName
 from delaytopic_audit.model.rules import Threshold
@@ -64,7 +64,7 @@ def test_the_status_document_is_what_the_operator_needs_to_write_a_status() -> N
         "slo": None,
         "condition": None,
     }
-    assert SloStatus.model_validate(document["slo"]).report == "reports/report.html"
+    assert AuditedSlo.model_validate(document["slo"]).report == "reports/report.html"
     assert Condition.model_validate(document["condition"]).status is ConditionStatus.FALSE
 
 

@@ -19,14 +19,15 @@ from tests.support.operator.scenes import (
 )
 
 from delaytopic_api import Duration
-from delaytopic_api.documents import Ownership
+from delaytopic_api.documents import AuditedSlo, ConditionStatus, ConditionType, Ownership
 from delaytopic_operator.decide.plan import AddFinalizer, Apply, DoTopic, RemoveFinalizer, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import RedisUnavailable
-from delaytopic_operator.model.conditions import UNKNOWN
+from delaytopic_operator.model.conditions import UNKNOWN, Condition, instant
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
+from delaytopic_operator.observe.audit_verdict import AuditVerdict
 from delaytopic_operator.observe.observation import Observation, Problem, Topics
 from delaytopic_operator.redis.check import redis_failure
 from delaytopic_operator.report.status import status_document
@@ -81,6 +82,21 @@ def said(found: Observation) -> dict[str, tuple[str, str]]:
     """Conditions as the status has them: status and reason."""
     conditions = status_document(found, plan(found))["status"]["conditions"]
     return {each["type"]: (each["status"], each["reason"]) for each in conditions}
+
+
+def test_the_figures_of_an_audit_are_written_down_once_and_the_status_shows_some() -> None:
+    condition = Condition(ConditionType.SLO_MET, ConditionStatus.TRUE, "Met", "On time.")
+    figures = {"verdict": "Met", "auditedAt": instant(NOW_MS), "records": 3}
+    first = look(slo=AuditVerdict(condition, figures))
+
+    decided = plan(first)
+    (written,) = [action.record for action in decided.actions if isinstance(action, WriteRecord)]
+    again = plan(look(slo=AuditVerdict(condition, figures), record=written))
+
+    assert written.audited == AuditedSlo.model_validate(figures)
+    assert [action for action in again.actions if isinstance(action, WriteRecord)] == []
+    shown = {"verdict": "Met", "auditedAt": instant(NOW_MS)}
+    assert status_document(first, decided)["status"]["slo"] == shown
 
 
 def test_a_new_one_is_held_written_down_and_gets_its_topics_and_no_relays_before_them() -> None:

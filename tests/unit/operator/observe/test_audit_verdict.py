@@ -45,18 +45,24 @@ def pod(at_ms: int, slo: dict[str, Any], verdict: str = "Missed") -> dict[str, A
 
 
 def status_of(verdict: AuditVerdict | None) -> dict[str, Any]:
-    """The status in which a verdict was written down."""
+    """The status that shows a verdict."""
     assert verdict is not None
     condition = {"type": "SLOMet", "status": "Unknown", "reason": "Said", "message": "Said."}
-    return {"conditions": [{**condition, "lastTransitionTime": instant(FIRST_MS)}], "slo": dict(verdict.slo)}
+    return {"conditions": [{**condition, "lastTransitionTime": instant(FIRST_MS)}], "slo": dict(verdict.shown)}
 
 
 def after(*audits: dict[str, Any]) -> AuditVerdict | None:
     """The knowledge after these audits, each heard of in turn and its pod removed."""
     verdict = None
     for audit in audits:
-        verdict = last_verdict([audit], status_of(verdict) if verdict is not None else {}, NOW_MS)
+        verdict = seen_again(verdict, audit) if verdict is not None else last_verdict([audit], {}, NOW_MS)
     return verdict
+
+
+def seen_again(verdict: AuditVerdict | None, *audits: dict[str, Any], now_ms: int = NOW_MS) -> AuditVerdict | None:
+    """The knowledge when these pods are there, and the figures of a verdict were written down."""
+    assert verdict is not None
+    return last_verdict(audits, status_of(verdict), now_ms, written=parsed_slo(verdict.slo))
 
 
 def newly(verdict: AuditVerdict | None) -> dict[str, int | None]:
@@ -127,15 +133,59 @@ def test_a_first_audit_without_a_verdict_says_only_that() -> None:
 
 def test_an_older_pod_that_is_still_there_replaces_nothing_unless_the_status_is_of_the_future() -> None:
     first, second = pod(FIRST_MS, figures()), pod(FIRST_MS + HOUR_MS, figures(fault(1, 2)))
-    known = status_of(after(first, second))
+    known = after(first, second)
 
-    kept = last_verdict([first], known, NOW_MS)
-    of_the_future = last_verdict([first], known, FIRST_MS)
+    kept = seen_again(known, first)
+    of_the_future = seen_again(known, first, now_ms=FIRST_MS)
 
     assert kept is not None
     assert of_the_future is not None
-    assert kept.slo == known["slo"]
+    assert known is not None
+    assert kept.slo == known.slo
     assert of_the_future.slo["auditedAt"] == instant(FIRST_MS)
+
+
+def test_the_figures_that_were_written_down_outlive_the_pods() -> None:
+    known = after(pod(FIRST_MS, figures(fault(0, 3))))
+
+    found = seen_again(known)
+
+    assert known is not None
+    assert found is not None
+    assert found.slo == known.slo
+
+
+def test_the_status_shows_what_people_look_at_and_no_lists_but_what_was_missed() -> None:
+    shown = {"window": "24h", "missed": ["Complete"], "latenessP99": "80ms", "attainmentPercent": "99%"}
+    found = after(pod(FIRST_MS, figures(fault(0, 3), budgetLeftPercent="-9%", report="reports/1", **shown)))
+
+    assert found is not None
+    assert found.shown == shown | {
+        "verdict": "Missed",
+        "auditedAt": instant(FIRST_MS),
+        "budgetLeftPercent": "-9%",
+        "report": "reports/1",
+    }
+
+
+def test_without_figures_that_were_written_down_faults_are_no_news() -> None:
+    first = pod(FIRST_MS, figures(fault(0, 3), window="24h"))
+    second = pod(FIRST_MS + HOUR_MS, figures(fault(0, 3), fault(1, 1), window="24h"))
+    status = status_of(after(first))
+
+    again, later = (last_verdict([audit], status, NOW_MS) for audit in (first, second))
+
+    assert (newly(again), newly(later)) == ({"Timely": None, "Complete": None},) * 2
+
+
+def test_a_status_of_a_later_audit_than_was_written_down_is_not_taken_back() -> None:
+    older, later = after(pod(FIRST_MS, figures())), after(pod(FIRST_MS + HOUR_MS, figures(window="24h")))
+    assert older is not None
+
+    found = last_verdict([], status_of(later), NOW_MS, written=parsed_slo(older.slo))
+
+    assert found is not None
+    assert found.slo["auditedAt"] == instant(FIRST_MS + HOUR_MS)
 
 
 @pytest.mark.parametrize(

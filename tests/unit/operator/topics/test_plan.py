@@ -17,6 +17,7 @@ from tests.support.operator.topic_scenes import (
 
 from delaytopic_api.documents import ConditionStatus, ConditionType, Ownership, TopicStatus
 from delaytopic_operator.model.conditions import Condition
+from delaytopic_operator.model.kafka_view import TopicFacts
 from delaytopic_operator.model.record import TopicRecord
 from delaytopic_operator.topics.actions import CreateTopic, GrowTopic, SetConfig, TopicEvent
 from delaytopic_operator.topics.ownership import ACCEPT_RECREATION
@@ -71,6 +72,23 @@ def test_a_dialect_with_tombstones_and_history_gets_a_compacted_source_and_a_his
         "retention.ms": "-1",
     }
     assert plan.record.history == TopicRecord(name=f"{SOURCE}.history", ownership=Ownership.CREATED)
+
+
+def test_the_history_of_before_is_left_alone_when_the_dialect_comes_back_with_another() -> None:
+    world = World()
+    world.settle(wanted(schedule={"scheduler": {"history": {"topic": "past"}}}))
+    past = world.topics["past"]
+
+    without = world.settle(wanted(schedule={"blackBox": {}}, source={"config": {"cleanup.policy": "delete"}}))
+    again = world.settle(wanted(schedule={"scheduler": {"history": {"topic": "later"}}}))
+
+    assert (without.record.history, without.history) == (TopicRecord.model_validate(_created(past)), None)
+    assert again.record.history == TopicRecord.model_validate(_created(world.topics["later"]))
+    assert world.topics["past"] == past
+
+
+def _created(topic: TopicFacts) -> dict[str, str]:
+    return {"name": topic.name, "ownership": "Created", "topicId": topic.topic_id}
 
 
 def test_a_compacted_source_is_refused_only_where_records_have_no_names() -> None:
