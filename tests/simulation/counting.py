@@ -113,6 +113,7 @@ EXPECTED: dict[str, Names] = {
     "Edits": ((*FAULTS, "event: edit"), (*PATHS, *PATHS_OF_EDITS)),
     "Clocks": ((*FAULTS, "event: clock silent"), (*PATHS, *PATHS_OF_CLOCKS)),
     "ClocksBuckets": ((*FAULTS_OF_BUCKETS, "event: clock silent"), (*PATHS_OF_BUCKETS, *PATHS_OF_CLOCKS)),
+    "HandOvers": (FAULTS_OF_BUCKETS, PATHS_OF_BUCKETS),
     "EditsBuckets": ((*FAULTS_OF_BUCKETS, "event: edit"), (*PATHS_OF_BUCKETS, *PATHS_OF_EDITS)),
     # Few of the other faults meet one of these changes in so many histories; all of them are in the families above.
     "Identity": (FAULTS_OF_IDENTITY, PATHS_OF_IDENTITY),

@@ -95,7 +95,7 @@ MUTANTS = (
         "released-in-doubt",
         "hands over after an aborted tick, and does not wait for what is in doubt of the one before",
         releases_without_waiting,
-        "KafkaBuckets",
+        "HandOvers",
     ),
     _of_members(
         "unowned-left",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from tests.simulation.faults import Fault, What
 from tests.simulation.mutants.table import MUTANTS
 from tests.simulation.plans.bucket_planning import bucket_plan_for
 from tests.simulation.plans.clock_planning import clock_bucket_plan_for, clock_plan_for
 from tests.simulation.plans.edit_planning import edit_bucket_plan_for, edit_plan_for
 from tests.simulation.plans.identity_planning import identity_bucket_plan_for, identity_plan_for
 from tests.simulation.plans.member_planning import member_bucket_plan_for, member_plan_for
-from tests.simulation.plans.plan import Plan, Produce, Recipe
+from tests.simulation.plans.plan import Action, Arm, Pass, Plan, Produce, Recipe
 from tests.simulation.plans.planning import plan_for
 from tests.simulation.plans.target_planning import target_bucket_plan_for, target_plan_for
 from tests.simulation.plans.trouble_planning import trouble_plan_for
@@ -19,6 +20,8 @@ from tests.simulation.plans.workloads import MESSAGES
 
 OF_OTHERS = ("deliver-to", "deliver-after", "deliver-expires-at")
 """Headers that only the native dialect reads."""
+HAND_OVERS = 0.15
+"""Of the turns of a history."""
 KEPT_FOR_MS = (0, 50, 400, 400, 2_000, 2_000, 9_000, 10_000, 11_000, 15_000, 40_000, 150_000)
 
 
@@ -63,6 +66,21 @@ def _marker(recipe: Recipe, rng: random.Random, names: Sequence[bytes], keeps: f
     return recipe._replace(name=name, cancel=kind < keeps + 0.1, others=others)
 
 
+def hand_over_plan_for(seed: int) -> Plan:
+    """A history with bucket topics in which shards often leave just after an aborted tick, behind a tick in doubt."""
+    plan, rng = bucket_plan_for(seed), random.Random(f"hand over {seed}")
+    actions: list[Action] = []
+    for action in plan.actions:
+        if isinstance(action, Pass) and rng.random() < HAND_OVERS:
+            actions += (
+                Arm(0, Fault("commit", 1, What.DECIDED, length_ms=rng.choice([100, 1_000, 5_000]))),
+                Arm(0, Fault(rng.choice(["flush", "produce", "offsets"]), rng.choice([1, 2]), What.ABORTABLE)),
+                Arm(0, Fault(rng.choice(["poll", "abort", "flush"]), rng.choice([1, 2, 3]), What.REBALANCE)),
+            )
+        actions.append(action)
+    return Plan(plan.setup._replace(relays=2, shards=2, transactional=True), tuple(actions))
+
+
 PLANS: dict[str, Callable[[int], Plan]] = {
     "RedisZset": plan_for,
     "KafkaBuckets": bucket_plan_for,
@@ -80,6 +98,7 @@ PLANS: dict[str, Callable[[int], Plan]] = {
     "IdentityBuckets": identity_bucket_plan_for,
     "Clocks": clock_plan_for,
     "ClocksBuckets": clock_bucket_plan_for,
+    "HandOvers": hand_over_plan_for,
 }
 
 

@@ -381,7 +381,7 @@ class RedisManager:
             self.unreadable.pop(shard.partition, None)
 
     def _next_load(self, shard: Shard, room_bytes: int) -> Load | None:
-        return shard.next_load(self._clock.now_ms(), room=room_bytes > 0, ahead_bytes=room_bytes // 2)
+        return shard.next_load(self._clock.now_ms(), room=room_bytes > 0, ahead_bytes=max(0, room_bytes // 2))
 
     def _refresh(self, shard: Shard) -> None:
         """Move the backlog's position on, or only compare it: either notices a backlog that lost writes."""

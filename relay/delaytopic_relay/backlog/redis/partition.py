@@ -373,7 +373,8 @@ class Shard(ShardCore):
     def next_load(self, now_ms: int, *, room: bool, ahead_bytes: int = 0) -> Load | None:
         """The next portion to load, or None when all within the horizon is in memory.
 
-        Without `room` in memory no new slice is begun: the horizon shrinks, and what is due goes first. Of a wide slice
+        Without `room` in memory no new slice is begun: the horizon shrinks, and what is due goes first. It is begun all
+        the same where a full backlog has refused something, and nothing in memory may leave before. Of a wide slice
         that is loaded as it is, `ahead_bytes` may come that are due beyond the horizon, so that it is read less often.
         While something is on its way to the backlog (`must_put`), or has to be listed first, nothing is begun either.
         """
@@ -386,7 +387,10 @@ class Shard(ShardCore):
         return (now_ms + self._horizon_ms) // NARROW_MS * NARROW_MS + NARROW_MS
 
     def _begin(self, now_ms: int, ahead_bytes: int, *, room: bool) -> bool:
-        if not room or self.must_put or self.must_list(now_ms):
+        # What a full backlog has refused waits in memory, perhaps for days, and what would give its room back may come
+        # after what is in the backlog.
+        starves = not room and (self.refused or self.held_bytes > 0) and self.wake_ms() is None
+        if not (room or starves) or self.must_put or self.must_list(now_ms):
             return False
         target_ms = self._target_ms(now_ms)
         while self._agenda and self._agenda[0][0] < target_ms:

@@ -212,3 +212,18 @@ def test_segments_are_cut_at_a_mebibyte_unless_a_single_record_is_larger() -> No
     assert [segment.records for segment in pack(records, 0)] == [1, 1, 1]
     assert [segment.records for segment in pack(records[:1] + records[:1], 0)] == [1, 1]
     assert [segment.records for segment in pack([schedule(1_000, offset) for offset in range(501)], 0)] == [500, 1]
+
+
+def test_what_is_due_is_loaded_without_room_where_what_was_refused_alone_waits_in_memory() -> None:
+    desk = Desk()
+    desk.take_in(0)
+    desk.put()
+    desk.store.is_full = True
+    desk.take_in(1, after_ms=100 * FAR_MS)
+    desk.put()
+    desk.world.now_ms += FAR_MS
+
+    for _ in range(3):
+        desk.manager.load_next([desk.shard], 0)
+
+    assert (desk.shard.calendar.count, desk.shard.wake_ms()) == (1, desk.world.now_ms)
