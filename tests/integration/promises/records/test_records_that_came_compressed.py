@@ -44,7 +44,7 @@ class Letter(NamedTuple):
 @IN_PYTHON_TOO
 @BOTH_GUARANTEES
 def test_a_large_record_that_came_compressed_is_delivered_whole_and_its_neighbours_once(
-    make_route: MakeRoute, guarantee: str, packed: bool
+    make_route: MakeRoute, guarantee: str, speedups: bool
 ) -> None:
     route = make_route(guarantee=guarantee)
     relay = route.start_relay().wait_until_delivering(PARTITIONS)

@@ -7,7 +7,7 @@ from tests.support.relay.native_records import record
 
 from delaytopic_api.values import Dialect
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, Ignore, SourceMessage
-from delaytopic_relay.core.rules import Declared, Generation, Rules
+from delaytopic_relay.core.rules import READER, Declared, Generation, Rules
 from delaytopic_relay.dialects import dialect_by
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.errors import UnknownRules
@@ -63,5 +63,5 @@ def test_nothing_is_read_of_a_partition_that_is_not_here_any_more() -> None:
 def test_rules_of_another_version_of_the_reader_are_refused_by_name() -> None:
     reading = Reading(Declared(RULES[2]), lambda rules: dialect_by(rules, "target"))
 
-    with pytest.raises(UnknownRules, match="read by version 9 of the reader, and this relay has version 2"):
+    with pytest.raises(UnknownRules, match=f"read by version 9 of the reader, and this relay has version {READER}"):
         reading.check([GENERATIONS[0]._replace(rules=RULES[0]._replace(reader=9))])
