@@ -45,7 +45,7 @@ Span = Annotated[str, Field(examples=["90s", "1h30m"])]
 
 
 class ErrorDocument(Model):
-    """Why a request was not carried out."""
+    """The reason why a request was not carried out."""
 
     message: str
     """A sentence that names what is wrong, and what to do."""
@@ -90,7 +90,7 @@ class DelayTopicDocument(Model):
     ingest_lag: int | None = None
     """Records of the source that are not read yet."""
     due_histogram: list[DueCount] = Field([])
-    """When what waits is due."""
+    """The times at which records that wait are due."""
     lateness_p99_ms: int | None = Field(None, alias="latenessP99Ms")
     """99 of 100 records of the last half minute were at most this late; null where the gateway does not measure it."""
     ready: ReadyDocument | None = None
@@ -102,7 +102,7 @@ class DelayTopicDocument(Model):
 
 
 class RecordPage(Model):
-    """What waits in a DelayTopic, and its first records in the order of delivery."""
+    """The number of records that wait in a DelayTopic, and its first records in the order of delivery."""
 
     delay_topic: str
     """Its namespace and name."""
@@ -117,7 +117,7 @@ class RecordPage(Model):
     ingest_lag: int
     """Records of the source that are not read yet."""
     due_histogram: list[DueCount]
-    """When what waits is due."""
+    """The times at which records that wait are due."""
     records: list[PendingRecord]
     """The first that were asked for."""
     next: str | None
@@ -125,7 +125,7 @@ class RecordPage(Model):
     complete: bool
     """True if everything that was asked for is in this page."""
     notes: list[str]
-    """Why it is not complete."""
+    """The reason why it is not complete."""
 
 
 class RecordSelection(Model):
@@ -183,7 +183,7 @@ class NewRecord(Model):
     """A record to schedule: when, what, and to where."""
 
     deliver_at: Time | None = None
-    """When it is due."""
+    """The time at which it is due."""
     deliver_after: Span | None = None
     """The time from now until it is due."""
     id: str | None = Field(None, min_length=1, max_length=256)
@@ -232,7 +232,7 @@ class NewTime(Model):
     """Another time for a pending record; neither field: now."""
 
     deliver_at: Time | None = None
-    """When it is due."""
+    """The time at which it is due."""
     deliver_after: Span | None = None
     """The time from now until it is due."""
 
@@ -253,7 +253,7 @@ class Accepted(Model):
     offset: int
     """Its source offset."""
     due_ms: int | None = None
-    """When it is due; null for a cancel, or when the DelayTopic decides."""
+    """The time at which it is due; null for a cancel, or when the DelayTopic decides."""
 
 
 def time_ms(field: str, time: int | str) -> int:

@@ -1,4 +1,4 @@
-"""What Kubernetes asks of a gateway: whether it lives, and whether it can answer."""
+"""The questions that Kubernetes asks a gateway: whether it lives, and whether it can answer."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ BUNDLES: Final = (
 
 
 class TokenProblem(Enum):
-    """Why there is no token: what somebody has to look at."""
+    """The reason why there is no token: what somebody has to look at."""
 
     CLIENT = "the client's id and secret, or what the issuer lets it have"
     SCOPE = "the scope that is asked for"

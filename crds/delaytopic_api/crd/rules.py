@@ -50,7 +50,7 @@ def _credentials(field: str, types: str) -> Rule:
 
 
 def any_of(place: str, fields: Iterable[str]) -> str:
-    """Whether any of the fields is there."""
+    """The condition that any of the fields is there."""
     return " || ".join(f"has({place}.{field})" for field in fields)
 
 

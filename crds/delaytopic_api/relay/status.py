@@ -246,7 +246,7 @@ class RelayStatus(_Status):
     backend: BackendType
     """RedisZset or KafkaBuckets."""
     speedups: bool
-    """Whether it runs with its speedups in C; without them it is Python alone."""
+    """True if it runs with its speedups in C; without them it is Python alone."""
     delivered_total: Int64
     """Since the start."""
     dead_lettered_total: Int64

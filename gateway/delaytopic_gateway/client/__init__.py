@@ -1,1 +1,1 @@
-"""What callers do by themselves, with Kafka, with relays or with a gateway: the gateway does the same for them."""
+"""Work that callers do by themselves, with Kafka, with relays or with a gateway: the gateway does the same for them."""

@@ -37,7 +37,7 @@ class DeadLetterDocument(Model):
     place: str
     """Its partition and offset in the dead-letter topic."""
     at_ms: int
-    """When the relay gave it up."""
+    """The time at which the relay gave it up."""
     reason: str
     """A word for programs."""
     detail: str | None = None
@@ -61,7 +61,7 @@ class DeadLetterDocument(Model):
     sent_again: bool | None = None
     """True if it was sent again; null where the gateway may not know."""
     cannot_be_sent: str | None = None
-    """Why it cannot be sent again from here; null if it can, and in lists."""
+    """The reason why it cannot be sent again from here; null if it can, and in lists."""
     content: PendingContent | None = None
     """Its content, with the headers that its producer wrote; null in lists."""
 
@@ -104,7 +104,7 @@ class Resend(Model):
     all: bool = False
     """All."""
     deliver_at: Time | None = None
-    """When they are due, in place of their own times."""
+    """The times at which they are due, in place of their own times."""
     deliver_after: Span | None = None
     """The time from now until they are due, in place of their own times."""
     dry_run: bool = False

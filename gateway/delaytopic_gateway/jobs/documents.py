@@ -99,11 +99,11 @@ class JobDocument(Model):
     created_by: str | None
     """The name of who asked for it; null where people have no names."""
     created_ms: int
-    """When it was asked for."""
+    """The time at which it was asked for."""
     updated_ms: int
-    """When this was written."""
+    """The time at which this was written."""
     ended_ms: int | None
-    """When it ended; null while it runs."""
+    """The time at which it ended; null while it runs."""
     expected: int | None
     """So many records matched when it began; null while they are counted."""
     matched: int

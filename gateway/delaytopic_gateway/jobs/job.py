@@ -50,7 +50,7 @@ class State(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why nothing was written for a record."""
+    """The reason why nothing was written for a record."""
 
     NO_ID = "noId"
     """It has no id, so that there is no command for it."""
@@ -138,11 +138,11 @@ class Job(_Stored):
     created_by: str = ""
     """The name of who asked for it, where people have names."""
     created_ms: int
-    """When it was asked for."""
+    """The time at which it was asked for."""
     updated_ms: int
-    """When this was written."""
+    """The time at which this was written."""
     ended_ms: int | None = None
-    """When it ended."""
+    """The time at which it ended."""
     state: State = State.RUNNING
     """Its progress."""
     message: str | None = None

@@ -82,7 +82,7 @@ class JobSigner:
     """Tells the jobs that gateways with one key wrote from all else that is in their topic. Pure."""
 
     def __init__(self, key: bytes, topic: str) -> None:
-        """What signs is derived from the key, for this topic alone."""
+        """The signature is derived from the key, for this topic alone."""
         self._key = digest(key, b"delaytopic jobs in " + topic.encode(), "sha256")
 
     def sign(self, name: bytes, document: bytes) -> bytes:

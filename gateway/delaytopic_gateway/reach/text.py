@@ -1,4 +1,4 @@
-"""What waits and what could not be delivered, as lines for people. Pure."""
+"""Records that wait, and those that could not be delivered, as lines for people. Pure."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class AuditDocument(Model):
     verdict: str
     """Met, Missed or CannotJudge."""
     at_ms: int | None = None
-    """When it was made; null where it does not say."""
+    """The time at which it was made; null where it does not say."""
     message: str = ""
     """A sentence for people."""
     lateness: str
@@ -75,7 +75,7 @@ class State:
     ready: ReadyDocument | None = None
     audit: AuditDocument | None = None
     no_audit: str = HOW_TO_AUDIT_A_CLUSTER
-    """Why there is no verdict, and how to get one."""
+    """The reason why there is no verdict, and how to get one."""
     late_p99_ms: float | None = None
     """99 of 100 records of the last half minute were at most this late, as the relays measured. May be infinite."""
 

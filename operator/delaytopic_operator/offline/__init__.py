@@ -1,4 +1,4 @@
-"""What the operator would do, by its own rules and without a cluster: for `delaytopic plan` and `delaytopic local`."""
+"""The plan of the operator, by its own rules and without a cluster: for `delaytopic plan` and `delaytopic local`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class TimeSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is, for messages."""
+        """The name of the clock in messages."""
         ...
 
     def time_ms(self) -> int:

@@ -59,7 +59,7 @@ class Schedule(msgspec.Struct, array_like=True, gc=False, forbid_unknown_fields=
 
     @property
     def plain(self) -> bool:
-        """Whether its record leaves as it came, but for a control header, to where all do and at any time.
+        """True if its record leaves as it came, but for a control header, to where all do and at any time.
 
         Names of headers are in ASCII, without a zero byte.
         """

@@ -103,7 +103,7 @@ SCHEDULE_BYTES: Final = size(Schedule(0, 0, None, None, None))
 """The memory of a schedule beside its key, value, headers and id, in the implementation that runs."""
 
 SPEEDUPS: Final = not _missing
-"""Whether the implementation in C runs, for people."""
+"""True if the implementation in C runs; for people."""
 
 
 def check_speedups() -> None:

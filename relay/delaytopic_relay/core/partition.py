@@ -56,7 +56,7 @@ class Share(NamedTuple):
     full: bool
     """Reading pauses until a part of it is free."""
     refused_bytes: int = 0
-    """What the backlog had no room for, and waits in memory: reading pauses until it is there."""
+    """Schedules that the backlog had no room for, and that wait in memory: reading pauses until it is there."""
 
 
 class ShardCore(ABC):

@@ -29,7 +29,7 @@ MARK_CHARACTERS = 8
 
 _KAFKA_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _NO_ID = "A" * 22
-"""What brokers say of a topic without an id."""
+"""The id that brokers tell of a topic without one."""
 
 
 class Identity(NamedTuple):

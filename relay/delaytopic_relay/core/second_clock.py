@@ -1,4 +1,4 @@
-"""Whether the own clock may be believed: it is compared with a second one, which is the backend's. Pure.
+"""Judges whether the own clock may be believed: it is compared with a second one, which is the backend's. Pure.
 
 A record leaves when the clock says that it is due. A clock that is ahead would let it leave early, and nothing that a
 relay does later could mend that. So nothing is due before the second clock has said, once, that the own one is not

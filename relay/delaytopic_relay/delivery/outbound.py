@@ -194,8 +194,8 @@ class Addressing:
         self.compress: Callable[[], None] | None = None
         """Has the target compress, if it does not yet; asked where something may fit only so. None if it may not."""
         self.doubtful: dict[tuple[int, int], int] = {}
-        """What was sent, or refused and is not settled yet, although it fits only if it is compressed well, and the
-        topic's limit."""
+        """Records that were sent, or refused and are not settled yet, although they fit only if they are compressed
+        well, and the topic's limit."""
         self.unavailable: Mapping[str, Trouble] = {}
         """Further targets that do not answer: records for them are dead letters."""
         self.refused: dict[tuple[int, int], Refused] = {}

@@ -47,7 +47,7 @@ class Unreadable:
 
     def __init__(self) -> None:
         self.still: dict[int, StandsStill] = {}
-        """Why they stand still."""
+        """The reasons why they stand still."""
         self._heard: dict[int, int] = {}
         self._again_at_ms: dict[int, int] = {}
 

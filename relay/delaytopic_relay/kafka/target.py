@@ -110,7 +110,7 @@ class KafkaTarget:
         self._purged: dict[tuple[str, int], set[int]] = defaultdict(set)
         """The same of what was given up by the client, as the transaction failed, or on request."""
         self._error: KafkaException | None = None
-        """Why the transaction takes no further records."""
+        """The reason why the transaction takes no further records."""
         self._aborts = False
         self._has_refused = False
         """A record of the open transaction was refused: what its partition was sent next has no place any more."""

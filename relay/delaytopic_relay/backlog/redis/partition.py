@@ -142,7 +142,7 @@ class Shard(ShardCore):
         self.index: dict[Slice, int] = {}
         self.listed_until_ms = 0
         self._agenda: list[tuple[int, bool, Slice]] = []
-        """When each slice has to be begun; wide ones that wait as they are come before narrow ones of that time."""
+        """The time to begin each slice; wide ones that wait as they are come before narrow ones of that time."""
         self._current: Slice | None = None
         self._next_segment = 0
         self._portion = FIRST_PORTION
