@@ -50,13 +50,6 @@ def chart_values(images: Images) -> dict[str, Any]:
     }
 
 
-def former_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Name the same values as charts did that had `images` in place of `image`."""
-    images = {"operator": values["image"], "relay": values["relay"]["image"], "audit": values["audit"]["image"]}
-    others = {name: value for name, value in values.items() if name not in ("image", "relay", "audit")}
-    return {**others, "images": images}
-
-
 def gateway_values(images: Images) -> dict[str, Any]:
     """Add one gateway, which logs in to Kafka with the file of its Secret."""
     return {

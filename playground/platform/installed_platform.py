@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-import yaml
 from charts.tools.places import CHART
 from playground.kube.awaiting import await_condition, await_object, condition_of
 from playground.kube.helm import Helm
@@ -25,7 +24,6 @@ from playground.platform.installation import (
     chart_values,
     delay_class,
     executor_values,
-    former_values,
     gateway_secret,
     gateway_values,
     namespace,
@@ -97,8 +95,6 @@ class InstalledPlatform:
     def upgrade(self, chart: Path, images: Images, further: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Bring the release to a chart, images and further values, and wait until all of it runs."""
         values = {**chart_values(images), **further}
-        if "image" not in yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8")):
-            values = former_values(values)
         self._helm.install(RELEASE, chart, OPERATOR_NAMESPACE, values, "--wait", "--timeout=4m")
         await_rollout(self.client, OPERATOR_NAMESPACE, RELEASE, 2, seconds=180)
 
