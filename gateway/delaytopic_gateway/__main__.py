@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from secrets import token_bytes
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -61,6 +61,9 @@ class GatewayOptions:
     probe_listen: str | None = None
 
 
+_A_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @version_option
 @click.option("--listen", default="0.0.0.0:8080", show_default=True, metavar="HOST:PORT", help="Where to listen.")
@@ -68,21 +71,21 @@ class GatewayOptions:
     "--kafka-config",
     required=True,
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=_A_FILE,
     help="The login to Kafka (YAML or JSON): bootstrapServers and security, as kafka of a relay's configuration. "
     "DelayTopics of classes with other servers are not served.",
 )
 @click.option(
     "--relay-token-file",
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=_A_FILE,
     help="The token that relays know by its digest (gateway.tokenSha256 of the operator's configuration); it signs "
     "jobs, too. Default: none, relays answer a gateway on their own machine alone, and jobs end with the gateway.",
 )
 @click.option(
     "--kubeconfig",
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=_A_FILE,
     help="The login to Kubernetes. Default: the pod's ServiceAccount.",
 )
 @click.option("--context", metavar="NAME", help="Of the kubeconfig. Default: its current one.")

@@ -15,23 +15,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kafka_options(command: F) -> F:
-    """Add the options `--bootstrap-servers` and `-X`."""
+    """Add the options `--bootstrap-servers`, `-X` and `--local`."""
+    help_text = "Use this Kafka. Default: that of the running `delaytopic local`."
+    return kafka_only_options(local_option(command), help_text)
+
+
+def kafka_only_options(command: F, help_text: str) -> F:
+    """Add the options `--bootstrap-servers`, of which the text says what comes of it, and `-X`."""
     bootstrap = click.option(
         "--bootstrap-servers",
         "-b",
         metavar="HOST:PORT,...",
         envvar="DELAYTOPIC_BOOTSTRAP_SERVERS",
         show_envvar=True,
-        help="Kafka to use. Default: that of the running `delaytopic local`.",
+        help=help_text,
     )
     settings = click.option(
         "-X",
         "settings",
         metavar="KEY=VALUE",
         multiple=True,
-        help="A setting of the Kafka client, such as security.protocol=SASL_SSL. Repeatable.",
+        help="Give the Kafka client a setting, such as security.protocol=SASL_SSL. Repeatable.",
     )
-    return bootstrap(settings(local_option(command)))
+    return bootstrap(settings(command))
 
 
 def local_option(command: F) -> F:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from delaytopic_cli.commands.options import client_settings, local_option, running_local
+from delaytopic_cli.commands.options import client_settings, kafka_only_options, local_option, running_local
 from delaytopic_gateway.client.relay_listing import relay_url
 from delaytopic_gateway.reach.direct import DirectTopic
 from delaytopic_gateway.reach.rest import GatewayClient, GatewayTopic
@@ -36,20 +36,8 @@ _RELAYS = click.option(
     help="Ask this relay by its pages, such as http://10.0.0.7:8080, and no gateway. Repeatable: name all relays of "
     "the DelayTopic.",
 )
-_KAFKA = click.option(
-    "--bootstrap-servers",
-    "-b",
-    metavar="HOST:PORT,...",
-    envvar="DELAYTOPIC_BOOTSTRAP_SERVERS",
-    show_envvar=True,
-    help="Use this Kafka with your own rights, and no gateway. TOPIC is then the source topic.",
-)
-_SETTINGS = click.option(
-    "-X",
-    "settings",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Give the Kafka client a setting, such as security.protocol=SASL_SSL. Repeatable.",
+_KAFKA = partial(
+    kafka_only_options, help_text="Use this Kafka with your own rights, and no gateway. TOPIC is then the source topic."
 )
 _DEAD_LETTER = click.option(
     "--dead-letter",
@@ -94,9 +82,9 @@ def at_topic(*, relays: bool = False, kafka: bool = False, dead_letter: bool = F
 
     `relays`, `kafka` and `dead_letter` tell what the command needs where no gateway is asked.
     """
-    direct = [
+    direct: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
         *([_RELAYS] if relays else []),
-        *([_KAFKA, _SETTINGS] if kafka else []),
+        *([_KAFKA] if kafka else []),
         *([_DEAD_LETTER] if dead_letter else []),
     ]
 
