@@ -26,7 +26,7 @@ from bench.processes.quiet import QUIET
 from delaytopic_api.records import Headers
 from delaytopic_api.relay import RelayBackend, RelayConfig
 from delaytopic_api.values import BackendType, Dialect, Guarantee, Partitioning
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.backlog.store import END_MS, StoreVersion
 from delaytopic_relay.core.commands import Command, Schedule, SourceMessage
 from delaytopic_relay.core.commands import Dialect as Reader
@@ -60,7 +60,7 @@ class Way:
         self._addressing = Addressing(SOURCE, TARGET, "dead", Partitioning.BY_KEY, 4, limit, further, forms)
         self._addressing.certain_bytes = LARGEST_BYTES // 2
         self._begun_ms = int(now_ms())
-        self._shard = Shard(0, fresh_progress(0), 0, StoreVersion("", 0, 0), HORIZON_MS)
+        self._shard = RedisShard(0, fresh_progress(0), 0, StoreVersion("", 0, 0), HORIZON_MS)
         # As if the backlog was listed and has nothing.
         self._shard.listed_until_ms = END_MS
         self._shard.next_load(self._begun_ms, room=True)

@@ -10,7 +10,7 @@ try:
     from delaytopic_operator.class_reconciler import ClassReconciler
     from delaytopic_operator.command_line import operator_command
     from delaytopic_operator.execute.executor import Executor
-    from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
+    from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
     from delaytopic_operator.execute.topics import TopicsExecutor
     from delaytopic_operator.kafka.admin import KafkaClusters
     from delaytopic_operator.observe.class_audits import ClassAudits
@@ -38,7 +38,7 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
         StatusMetrics(shell.metrics),
         store,
         ScalingLedger(config.scale_steps_per_minute),
-        RolloutLedger(config.rollouts),
+        RolloutLimiter(config.rollouts),
     )
     classes = ClassReconciler(ClassObserver(cluster, kafka, store, config, audits), kube, shell.events, store)
     return Reconcilers(reconciler, classes)

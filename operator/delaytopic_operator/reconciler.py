@@ -12,7 +12,7 @@ from dataclasses import replace
 from delaytopic_operator.decide.plan import DoTopic, Plan, Purge
 from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.execute.executor import Executor, Outcome
-from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
+from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation
@@ -31,7 +31,7 @@ class Reconciler:
         status_metrics: StatusMetrics,
         store: ObjectCache,
         ledger: ScalingLedger,
-        rollouts: RolloutLedger,
+        rollouts: RolloutLimiter,
     ) -> None:
         """Take the parts of a reconciliation."""
         self._observer = observer

@@ -50,8 +50,8 @@ from tests.simulation.world.redis_server import RedisServer, redis_store
 from tests.simulation.world.store_client import DistantStore, Line
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 
-from delaytopic_relay.backlog.redis import partition as shard
 from delaytopic_relay.backlog.redis import parts as redis_parts
+from delaytopic_relay.backlog.redis import shard
 from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.recovery import LONGEST_ACCEPTANCE_MS, NOTHING_ACCEPTED, Acceptance
 from delaytopic_relay.core.rules import Declared

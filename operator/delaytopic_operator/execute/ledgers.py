@@ -47,7 +47,7 @@ class ScalingLedger:
             self._memories.pop(key, None)
 
 
-class RolloutLedger:
+class RolloutLimiter:
     """Thread-safe turns of DelayTopics whose relays start anew for another reason than a change of their own."""
 
     def __init__(self, most: int) -> None:

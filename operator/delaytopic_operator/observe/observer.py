@@ -19,7 +19,7 @@ from delaytopic_operator.observe.cluster import Cluster, ClusterObserver, saved_
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.observe.observation import CommittedOffsets, Observation, Problem, is_paused, policy_of
 from delaytopic_operator.observe.offsets_cache import OffsetsCache
-from delaytopic_operator.observe.rollouts import RolloutBook
+from delaytopic_operator.observe.rollouts import RolloutTracker
 from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen, problem_of
 from delaytopic_operator.resources.audits import report_address
 from delaytopic_operator.rules.validate import Accepted
@@ -48,7 +48,7 @@ class Observer:
         self._lock = Lock()
         self._unreachable_since: dict[Key, int] = {}
         self._offsets = OffsetsCache()
-        self._rollouts = RolloutBook(store)
+        self._rollouts = RolloutTracker(store)
         self._relays: dict[Key, frozenset[str]] = {}
 
     def observe(self, key: Key, now_ms: int) -> Observation:

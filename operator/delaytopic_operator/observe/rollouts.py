@@ -19,7 +19,7 @@ class _Entry(NamedTuple):
     """Its DelayTopic, while it is rolled out."""
 
 
-class RolloutBook:
+class RolloutTracker:
     """Thread-safe."""
 
     def __init__(self, store: ObjectCache) -> None:

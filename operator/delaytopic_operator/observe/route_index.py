@@ -27,7 +27,7 @@ from delaytopic_operator.rules.conflicts import (
     conflicts,
     servers_of,
 )
-from delaytopic_operator.rules.validate import Accepted, Elders, Subject, check
+from delaytopic_operator.rules.validate import Accepted, QuotaUsage, Subject, check
 from delaytopic_operator.topics.desired import partition_count
 
 Document = Mapping[str, Any]
@@ -80,7 +80,7 @@ class RouteIndex:
         self._ids: dict[Connection, str] = {}
         self._users: defaultdict[str, set[Key]] = defaultdict(set)
         self._conflicts: dict[Key, RouteConflict] = {}
-        self._elders: dict[Key, Elders] = {}
+        self._elders: dict[Key, QuotaUsage] = {}
         self._seen: tuple[int, ...] | None = None
 
     def conflict(self, key: Key) -> RouteConflict | None:
@@ -94,11 +94,11 @@ class RouteIndex:
         conflict = self.conflict(key)
         return conflict.sentence if conflict is not None else None
 
-    def elders(self, key: Key) -> Elders:
+    def elders(self, key: Key) -> QuotaUsage:
         """Count the older DelayTopics of its namespace with the same class, and their partitions."""
         with self._lock:
             self._refresh()
-            return self._elders.get(key, Elders(0, 0))
+            return self._elders.get(key, QuotaUsage(0, 0))
 
     def users(self, class_name: str) -> frozenset[Key]:
         """List the DelayTopics that use a class, and those gone whose relays still have to be stopped by it."""
@@ -216,7 +216,7 @@ class RouteIndex:
         class_name = None if spec.get("connection") else named
         entry = _Entry(version, content, key, instant_ms(metadata["creationTimestamp"]), class_name)
         classes = list(self._classes.values())
-        subject = Subject(key, document, classes, self._labels_of(document), Elders(0, 0), None, self._config)
+        subject = Subject(key, document, classes, self._labels_of(document), QuotaUsage(0, 0), None, self._config)
         verdict = check(subject)
         return self._with_topics(entry, verdict) if isinstance(verdict, Accepted) else entry
 
@@ -285,14 +285,14 @@ class RouteIndex:
         return Connection(servers_of(servers, self._place_of(of_class)), by_class=True)
 
 
-def _elders(entries: Iterable[_Entry]) -> dict[Key, Elders]:
+def _elders(entries: Iterable[_Entry]) -> dict[Key, QuotaUsage]:
     """Count for each the older ones of its namespace and class, and their partitions."""
-    elders: dict[Key, Elders] = {}
+    elders: dict[Key, QuotaUsage] = {}
     met: Counter[tuple[str, str | None]] = Counter()
     partitions: Counter[tuple[str, str | None]] = Counter()
     for entry in sorted(entries, key=lambda entry: (entry.created_ms, entry.key)):
         group = entry.key.namespace, entry.class_name
-        elders[entry.key] = Elders(met[group], partitions[group])
+        elders[entry.key] = QuotaUsage(met[group], partitions[group])
         met[group] += 1
         # One that is refused has no topics.
         if entry.most_partitions is None or partitions[group] + entry.partitions <= entry.most_partitions:
@@ -300,7 +300,7 @@ def _elders(entries: Iterable[_Entry]) -> dict[Key, Elders]:
     return elders
 
 
-def _has_room(entry: _Entry, elders: Elders) -> bool:
+def _has_room(entry: _Entry, elders: QuotaUsage) -> bool:
     """Tell whether its class has room for it beside the older ones."""
     together = elders.partitions + entry.partitions
     fits = entry.most_partitions is None or together <= entry.most_partitions

@@ -52,8 +52,8 @@ RELAYS_OUT_OF_SIGHT: Final = "RelayNamespaceNotAllowed"
 """The word for relays in a namespace where the operator may have none."""
 
 
-class Elders(NamedTuple):
-    """Older DelayTopics of the same namespace and class."""
+class QuotaUsage(NamedTuple):
+    """The use of a class's quotas by older DelayTopics of the same namespace."""
 
     topics: int
     """The number of them."""
@@ -69,7 +69,7 @@ class Subject:
     document: Mapping[str, Any]
     classes: Sequence[DelayClass]
     namespace_labels: Mapping[str, str]
-    elders: Elders
+    elders: QuotaUsage
     """DelayTopics of the same namespace and class that are older."""
     conflict: str | None
     """The claim of another, older DelayTopic on its topics; a sentence."""
@@ -171,7 +171,7 @@ def relay_namespace(key: Key, delay_class: DelayClass | None, config: OperatorCo
     return key.namespace if delay_class is None else delay_class.spec.relay_namespace or config.namespace
 
 
-def _over_limits(elders: Elders, delay_class: DelayClass, settings: Settings) -> Iterator[Refusal]:
+def _over_limits(elders: QuotaUsage, delay_class: DelayClass, settings: Settings) -> Iterator[Refusal]:
     """Return what the namespace has too much of; the older ones keep what they have."""
     limits, by_class = delay_class.spec.limits, f"DelayClass {delay_class.metadata.name}"
     most = limits.max_delay_topics_per_namespace

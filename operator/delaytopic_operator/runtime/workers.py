@@ -35,7 +35,7 @@ class Workers:
         may_run: Callable[[], bool],
         observe: PassObserver,
         kind: Kind = DELAY_TOPIC,
-        calm_ms: int = 0,
+        debounce_ms: int = 0,
     ) -> None:
         """The queue belongs to the workers from now on. `run` is called in `count` threads.
 
@@ -46,7 +46,7 @@ class Workers:
         self._may_run = may_run
         self._observe = observe
         self._word = kind.name.lower()
-        self._calm_ms = calm_ms
+        self._calm_ms = debounce_ms
         self._changed = Condition()
         self._stopping = False
         self._threads = [Thread(target=self._work, name=f"worker-{n}", daemon=True) for n in range(count)]

@@ -9,7 +9,7 @@ HAND_OVER_MS = 5_000
 """A partition that is handed over may be nobody's for so long: its owner commits first, and joins again then."""
 
 
-class Heard(StrEnum):
+class Answer(StrEnum):
     """An answer that a member gets instead of records."""
 
     PASSING = "passing"
@@ -36,16 +36,16 @@ class Step(IntEnum):
 
 
 _STEPS = {
-    Heard.PASSING: Step.GO_ON,
-    Heard.OFFSET_GONE: Step.RECOVER,
-    Heard.UNKNOWN_MEMBER: Step.JOIN_AGAIN,
+    Answer.PASSING: Step.GO_ON,
+    Answer.OFFSET_GONE: Step.RECOVER,
+    Answer.UNKNOWN_MEMBER: Step.JOIN_AGAIN,
     # Brokers fence a name when another process joins under it, and when they have gone while its own one was joining.
     # With its name again, it would fence the other one in turn, for ever.
-    Heard.FENCED: Step.JOIN_WITHOUT_NAME,
+    Answer.FENCED: Step.JOIN_WITHOUT_NAME,
 }
 
 
-def next_step(heard: Iterable[Heard]) -> Step:
+def next_step(heard: Iterable[Answer]) -> Step:
     """Return the step that answers all that was heard at once."""
     return max((_STEPS[each] for each in heard), default=Step.GO_ON)
 

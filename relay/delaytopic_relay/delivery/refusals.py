@@ -45,7 +45,7 @@ CAREFUL_MS: Final = 5_000
 LONGEST_CAREFUL_MS: Final = 3_600_000
 
 
-class Caution:
+class OneByOne:
     """The time for which records go one by one, after Kafka has refused a batch without telling which record it was.
 
     The time counts from the next record that is sent. Reading up to the refused record again may take longer: then it

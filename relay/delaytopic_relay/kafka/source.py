@@ -28,7 +28,7 @@ from delaytopic_process.kafka_log import client_logger
 from delaytopic_process.open_transactions import OpenTransaction, StableEnds
 from delaytopic_relay.core.commands import MAX_HEADERS, Command, SourceMessage
 from delaytopic_relay.core.epochs import EpochStart
-from delaytopic_relay.core.membership import Heard, Step, Unowned, next_step
+from delaytopic_relay.core.membership import Answer, Step, Unowned, next_step
 from delaytopic_relay.core.progress import Progress, encode_metadata, usual_id
 from delaytopic_relay.core.recovery import Bounds, SourceTopic
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
@@ -42,8 +42,9 @@ LONGEST_GATHER_S = 0.02
 them.
 """
 PORTION = 16
-"""Records that the client hands over in one call. It parses the headers of all of them: of a record of a megabyte that
-takes tens of megabytes, until `_light` has seen it. Larger ones are slower (0.7 us a record at 1,000, 0.5 at 16)."""
+"""Records that the client hands over in one call. It parses the headers of all of them: of a record of a megabyte
+that takes tens of megabytes, until `_limit_headers` has seen it. Larger ones are slower (0.7 us a
+record at 1,000, 0.5 at 16)."""
 REQUEST_TIMEOUT_S = 10.0
 LEAVE_TIMEOUT_S = 2.0
 MEMBER_NAME = "group.instance.id"
@@ -86,7 +87,7 @@ class _Taken(NamedTuple):
     commands: dict[int, list[Command]]
     next: dict[int, int]
     ends: dict[int, int]
-    heard: dict[Heard, str]
+    heard: dict[Answer, str]
     epochs: dict[int, list[EpochStart]]
     bad: dict[int, BadBatch]
 
@@ -124,7 +125,7 @@ class KafkaSource:
         self._watch = _Watch(topic, ask_topic)
         self._paused_ends = _PausedEnds(ask_ends)
         self._open_transactions = _OpenTransactions(ask_ends)
-        self._cover = _Cover(ask_group)
+        self._group_watch = _GroupWatch(ask_group)
         self._group = str(settings["group.id"])
         self._settings = dict(settings)
         self._consumer = Consumer(self._settings, logger=client_logger("source"))
@@ -148,7 +149,7 @@ class KafkaSource:
             consumer.pause([TopicPartition(self._topic, shard) for shard in shards])
             self._assigned.update(shards)
             if MEMBER_NAME in self._settings:
-                self._cover.watch()
+                self._group_watch.watch()
             log.info("shards assigned", partitions=shards)
             assignment.assigned(shards)
 
@@ -180,7 +181,7 @@ class KafkaSource:
         Each portion is read at once, while the processor still has it at hand (0.3 us a record less than all at the
         end, and 1.0 where records stay packed, as their messages are given back at once, too).
         """
-        if self._cover.lacks_owners(time.monotonic()):
+        if self._group_watch.lacks_owners(time.monotonic()):
             self._leave_and_join()
         if self._watch.sees_another(time.monotonic()):
             raise TransactionAborted(f"the topic {self._topic} is another one than before: it was made anew")
@@ -206,7 +207,7 @@ class KafkaSource:
     def _take(self, messages: Sequence[Message], read: ReadAll, taken: _Taken) -> None:
         """Read a portion of records, shard by shard."""
         groups: dict[int, list[Message]] = {}
-        for message in map(_light, messages):
+        for message in map(_limit_headers, messages):
             if message.error() is not None:
                 self._note(message, taken)
                 continue
@@ -225,10 +226,10 @@ class KafkaSource:
         """Act on what was heard; return the batches by shard, none if the member was replaced."""
         step = next_step(taken.heard)
         if step is Step.JOIN_WITHOUT_NAME:
-            self._join_anew(taken.heard[Heard.FENCED])
+            self._join_anew(taken.heard[Answer.FENCED])
             return {}
         if step is Step.RECOVER:
-            reason = taken.heard[Heard.OFFSET_GONE]
+            reason = taken.heard[Answer.OFFSET_GONE]
             raise TransactionAborted(f"the source no longer has what is to be read next: {reason}")
         self._ends.update(taken.ends)
         self._next.update(taken.ends)
@@ -252,7 +253,7 @@ class KafkaSource:
             return
         answer = _heard(error)
         taken.heard[answer] = error.str()
-        if answer is Heard.PASSING:
+        if answer is Answer.PASSING:
             log.warning("source not readable", topic=self._topic, partition=shard, reason=error.str())
 
     def _join_anew(self, reason: str) -> None:
@@ -264,7 +265,7 @@ class KafkaSource:
         self._let_go(shards)
         self._consumer.close()
         self._settings.pop(MEMBER_NAME, None)
-        self._cover.rest()
+        self._group_watch.rest()
         self._consumer = Consumer(self._settings, logger=client_logger("source"))
         self.subscribe(self._assignment)
 
@@ -547,7 +548,7 @@ class _OpenTransactions:
         return self._stable.open(ends)
 
 
-class _Cover:
+class _GroupWatch:
     """Looks at the group after each assignment under a name, until all partitions have their owners."""
 
     def __init__(self, ask: AskGroup) -> None:
@@ -591,12 +592,12 @@ class _Cover:
         return {each.id for each in topic.result().partitions}.difference(owned)
 
 
-def _heard(error: KafkaError) -> Heard:
+def _heard(error: KafkaError) -> Answer:
     # The client tells of a member that the group does not know by `on_lost`, and joins again by itself.
     code = error.code()
     if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION):
-        return Heard.OFFSET_GONE
-    return Heard.FENCED if error.fatal() or code == KafkaError._FATAL else Heard.PASSING
+        return Answer.OFFSET_GONE
+    return Answer.FENCED if error.fatal() or code == KafkaError._FATAL else Answer.PASSING
 
 
 def _first(message: Message) -> _First | None:
@@ -606,7 +607,7 @@ def _first(message: Message) -> _First | None:
         return _First(offset, _epoch_of(message))
     if error.code() == KafkaError._PARTITION_EOF:
         return _First(offset)
-    return GONE if _heard(error) is Heard.OFFSET_GONE else None
+    return GONE if _heard(error) is Answer.OFFSET_GONE else None
 
 
 def _is_last(first: _First, place: Place) -> bool | None:
@@ -642,7 +643,7 @@ class _Undecodable:
         return getattr(self._message, name)
 
 
-def _light(message: Message) -> Message:
+def _limit_headers(message: Message) -> Message:
     """The record with no more headers than show that it has too many: no dialect takes it then."""
     try:
         headers = cast("list[tuple[str, bytes | None]] | None", message.headers())

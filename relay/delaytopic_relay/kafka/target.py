@@ -18,7 +18,7 @@ from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.entries import make_sender, plugin
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Batch, Departing, Outgoing, sender_of, source_of
-from delaytopic_relay.delivery.refusals import Caution, Refusal
+from delaytopic_relay.delivery.refusals import OneByOne, Refusal
 from delaytopic_relay.errors import (
     CommitUnknown,
     Fenced,
@@ -119,7 +119,7 @@ class KafkaTarget:
         self._needs_another_id = False
         self._bounded = BoundedCalls()
         self._abandoned: list[Producer] = []
-        self._caution = Caution()
+        self._one_by_one = OneByOne()
         self._sender: Sender | None = None
         self._compresses = False
         """True if the producer compresses; then each that replaces it does, too."""
@@ -178,7 +178,7 @@ class KafkaTarget:
         """
         if not records:
             return
-        careful = self._caution.holds(time.monotonic_ns() // 1_000_000, may_begin=not self._failures)
+        careful = self._one_by_one.holds(time.monotonic_ns() // 1_000_000, may_begin=not self._failures)
         self._send(records, sender_of(records[0]), careful=careful)
         self._guard(partial(self._producer.poll, 0))
 
@@ -275,7 +275,7 @@ class KafkaTarget:
         elif error.code() in ABOUT_THE_TOPIC:
             self._silent[topic, partition].add(sender)
         else:
-            self._caution.refused(known=False)
+            self._one_by_one.refused(known=False)
             self._failures.append(Refusal(f"{topic}: {error.str()}", error.code() == KafkaError.MSG_SIZE_TOO_LARGE))
 
     def _tracker(self, record: Outgoing) -> Callable[[KafkaError | None, Message], None]:
@@ -293,7 +293,7 @@ class KafkaTarget:
         text = f"{record.topic}: {error.str()}"
         if error.code() not in ABOUT_THE_RECORD:
             return Refusal(text, too_large=False)
-        self._caution.refused(known=True)
+        self._one_by_one.refused(known=True)
         shard, offset, dead_letter = source_of(record.headers)
         return Refusal(text, error.code() == KafkaError.MSG_SIZE_TOO_LARGE, shard, offset, dead_letter)
 

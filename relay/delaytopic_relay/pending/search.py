@@ -123,7 +123,7 @@ class PendingResult(NamedTuple):
     why: str | None = None
 
 
-class Chapter(NamedTuple):
+class SliceRead(NamedTuple):
     """A slice of a shard, in the order in which slices are read."""
 
     start_ms: int
@@ -202,17 +202,17 @@ class _Search:
         """Read slices in the order of their time until there is enough; False if one was gone."""
         name = self._query.selection.id
         if name is None:
-            return self._read_chapters(reader, self._chapters(reader, dict.fromkeys(self._copies, self._until_ms)))
-        likely = self._likely_chapters(reader, name)
-        return self._read_chapters(reader, likely) and self._read_chapters(
-            reader, self._chapters(reader, self._shards_with(reader, name))
+            return self._carry_out(reader, self._reads(reader, dict.fromkeys(self._copies, self._until_ms)))
+        likely = self._likely_reads(reader, name)
+        return self._carry_out(reader, likely) and self._carry_out(
+            reader, self._reads(reader, self._shards_with(reader, name))
         )
 
-    def _read_chapters(self, reader: PendingReader, chapters: Sequence[Chapter]) -> bool:
-        for group in self._groups(chapters):
+    def _carry_out(self, reader: PendingReader, reads: Sequence[SliceRead]) -> bool:
+        for group in self._groups(reads):
             if self._is_enough(group[0].start_ms):
                 break
-            if sum(chapter.records for chapter in group) > self._records_left or self._bytes_left <= 0:
+            if sum(read.records for read in group) > self._records_left or self._bytes_left <= 0:
                 self._cut(group[0].start_ms, _too_many(group))
                 break
             try:
@@ -221,11 +221,11 @@ class _Search:
                 return False
         return True
 
-    def _likely_chapters(self, reader: PendingReader, name: bytes) -> list[Chapter]:
+    def _likely_reads(self, reader: PendingReader, name: bytes) -> list[SliceRead]:
         """The slices with the last schedule of an id: mostly that is the one in effect."""
         shards = self._shards_with(reader, name)
-        chapters = self._chapters(reader, shards)
-        return [chapter for chapter in chapters if chapter.slice.end_ms >= shards[chapter.partition]]
+        reads = self._reads(reader, shards)
+        return [read for read in reads if read.slice.end_ms >= shards[read.partition]]
 
     def _shards_with(self, reader: PendingReader, name: bytes) -> dict[int, int]:
         """Return the shards in whose backlog an id may wait and is not found yet, and before when it is due.
@@ -240,10 +240,10 @@ class _Search:
                     shards[partition] = min(self._until_ms, entry.until_due_ms + 1)
         return shards
 
-    def _chapters(self, reader: PendingReader, shards: Mapping[int, int]) -> list[Chapter]:
+    def _reads(self, reader: PendingReader, shards: Mapping[int, int]) -> list[SliceRead]:
         """Return the slices of these shards that begin before the shard's time, and of which something is selected."""
         selected_ms = self._query.selection.from_ms
-        chapters = []
+        reads = []
         for partition, before_ms in shards.items():
             stored_ms = self._copies[partition].stored.from_ms
             if stored_ms is None:
@@ -251,14 +251,14 @@ class _Search:
             from_ms = max(stored_ms, selected_ms - WIDEST_MS)
             for slice_, records in reader.slices(partition, from_ms, before_ms).items():
                 if stored_ms <= slice_.start_ms < before_ms and slice_.end_ms > selected_ms:
-                    chapters.append(Chapter(slice_.start_ms, partition, slice_, records))
-        return sorted(chapters)
+                    reads.append(SliceRead(slice_.start_ms, partition, slice_, records))
+        return sorted(reads)
 
-    def _groups(self, chapters: Iterable[Chapter]) -> Iterator[list[Chapter]]:
+    def _groups(self, reads: Iterable[SliceRead]) -> Iterator[list[SliceRead]]:
         """Consecutive slices, as many as it takes to have enough, should nothing of them be left out."""
-        group: list[Chapter] = []
+        group: list[SliceRead] = []
         records = 0
-        for place in chapters:
+        for place in reads:
             if group and records + place.records > min(GROUP_RECORDS, self._records_left):
                 yield group
                 group, records = [], 0
@@ -270,7 +270,7 @@ class _Search:
         if group:
             yield group
 
-    def _read(self, reader: PendingReader, group: Sequence[Chapter]) -> None:
+    def _read(self, reader: PendingReader, group: Sequence[SliceRead]) -> None:
         wanted = _by_partition(group)
         for partition, slices in wanted.items():
             reader.expect(partition, slices)
@@ -335,14 +335,14 @@ def _latest(reader: PendingReader, copy: ShardCopy, names: Sequence[bytes]) -> M
     }
 
 
-def _by_partition(group: Iterable[Chapter]) -> dict[int, list[Slice]]:
+def _by_partition(group: Iterable[SliceRead]) -> dict[int, list[Slice]]:
     slices: dict[int, list[Slice]] = {}
     for place in group:
         slices.setdefault(place.partition, []).append(place.slice)
     return slices
 
 
-def _too_many(group: Sequence[Chapter]) -> str:
+def _too_many(group: Sequence[SliceRead]) -> str:
     place = max(group, key=lambda place: place.records)
     return (
         f"to put further records in order, more would have to be read than a listing may: {place.records} "

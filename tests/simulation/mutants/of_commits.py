@@ -9,7 +9,7 @@ from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_
 
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.redis.manager import RedisManager
-from delaytopic_relay.backlog.redis.partition import Put, Shard
+from delaytopic_relay.backlog.redis.shard import Put, RedisShard
 from delaytopic_relay.core.calendar import Calendar
 from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.progress import Progress
@@ -20,13 +20,13 @@ from delaytopic_relay.ports import GroupMetadata
 
 
 def position_too_far() -> Sequence[Patch]:
-    original = Shard.progress
+    original = RedisShard.progress
 
-    def progress(self: Shard, owner: str) -> Progress:
+    def progress(self: RedisShard, owner: str) -> Progress:
         was = original(self, owner)
         return was._replace(position=was.position + 1)
 
-    return [(Shard, "progress", progress)]
+    return [(RedisShard, "progress", progress)]
 
 
 def offset_past_memory() -> Sequence[Patch]:
@@ -34,28 +34,28 @@ def offset_past_memory() -> Sequence[Patch]:
 
 
 def cursor_goes_back() -> Sequence[Patch]:
-    original = Shard.ingest
+    original = RedisShard.ingest
 
-    def ingest(self: Shard, *arguments: Any, **keywords: Any) -> Any:
+    def ingest(self: RedisShard, *arguments: Any, **keywords: Any) -> Any:
         leaving = original(self, *arguments, **keywords)
         if leaving.schedules:
             last = leaving.schedules[-1]
             self.done = self.done._replace(cursor=DueKey(last.due_ms, last.offset))
         return leaving
 
-    return [(Shard, "ingest", ingest)]
+    return [(RedisShard, "ingest", ingest)]
 
 
 def cursor_one_too_far() -> Sequence[Patch]:
-    original = Shard.progress
+    original = RedisShard.progress
 
-    def progress(self: Shard, owner: str) -> Progress:
+    def progress(self: RedisShard, owner: str) -> Progress:
         was = original(self, owner)
         next_due_ms = self.calendar.next_due_ms()
         cursor = was.cursor if next_due_ms is None else DueKey(next_due_ms, 0)
         return was._replace(cursor=max(was.cursor, cursor))
 
-    return [(Shard, "progress", progress)]
+    return [(RedisShard, "progress", progress)]
 
 
 def fixed_offset_past_the_queue() -> Sequence[Patch]:
@@ -78,13 +78,13 @@ def puts_late() -> Sequence[Patch]:
 
 
 def forgets_meanwhile() -> Sequence[Patch]:
-    original = Shard.put_early_done
+    original = RedisShard.put_early_done
 
-    def put_early_done(self: Shard, put: Put) -> None:
+    def put_early_done(self: RedisShard, put: Put) -> None:
         original(self, put)
         self._far, self.far_bytes = [], 0
 
-    return [(Shard, "put_early_done", put_early_done)]
+    return [(RedisShard, "put_early_done", put_early_done)]
 
 
 def drop_before_commit() -> Sequence[Patch]:

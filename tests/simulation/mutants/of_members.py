@@ -9,23 +9,23 @@ from tests.simulation.mutants.breaking import HastySource, Mutant, Patch
 from tests.simulation.world.group import Group, Member
 
 from delaytopic_relay.core import membership
-from delaytopic_relay.core.membership import Heard, Step, Unowned
+from delaytopic_relay.core.membership import Answer, Step, Unowned
 from delaytopic_relay.engine.recovery import Takeover
 
 
-def _steps(changes: dict[Heard, Step]) -> Sequence[Patch]:
-    def next_step(heard: Iterable[Heard]) -> Step:
+def _steps(changes: dict[Answer, Step]) -> Sequence[Patch]:
+    def next_step(heard: Iterable[Answer]) -> Step:
         return max((changes.get(each, membership._STEPS[each]) for each in heard), default=Step.GO_ON)
 
     return [(membership, "next_step", next_step)]
 
 
 def stays_when_removed() -> Sequence[Patch]:
-    return _steps({Heard.UNKNOWN_MEMBER: Step.GO_ON, Heard.FENCED: Step.GO_ON})
+    return _steps({Answer.UNKNOWN_MEMBER: Step.GO_ON, Answer.FENCED: Step.GO_ON})
 
 
 def takes_its_name_back() -> Sequence[Patch]:
-    return _steps({Heard.FENCED: Step.JOIN_AGAIN})
+    return _steps({Answer.FENCED: Step.JOIN_AGAIN})
 
 
 def takes_its_former_life_for_itself() -> Sequence[Patch]:

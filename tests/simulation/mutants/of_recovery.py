@@ -10,7 +10,7 @@ from tests.simulation.world.target_client import Client, SimulatedTarget
 
 from delaytopic_relay.backlog.redis import backlog as redis_backlog
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.backlog.store import StoreVersion
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Schedule
 from delaytopic_relay.core.progress import Progress
@@ -75,26 +75,26 @@ def no_token() -> Sequence[Patch]:
 
 
 def delivers_while_replaying() -> Sequence[Patch]:
-    return [(Shard, "replaying", property(lambda self: False))]
+    return [(RedisShard, "replaying", property(lambda self: False))]
 
 
 def forgets_the_cursor() -> Sequence[Patch]:
-    original = Shard.__init__
+    original = RedisShard.__init__
 
-    def init(self: Shard, partition: int, progress: Progress, *arguments: Any, **keywords: Any) -> None:
+    def init(self: RedisShard, partition: int, progress: Progress, *arguments: Any, **keywords: Any) -> None:
         original(self, partition, progress._replace(cursor=NOTHING_DELIVERED), *arguments, **keywords)
 
-    return [(Shard, "__init__", init)]
+    return [(RedisShard, "__init__", init)]
 
 
 def skips_all_below_position() -> Sequence[Patch]:
-    original = Shard.ingest
+    original = RedisShard.ingest
 
-    def ingest(self: Shard, commands: Sequence[Any], *arguments: Any, **keywords: Any) -> Any:
+    def ingest(self: RedisShard, commands: Sequence[Any], *arguments: Any, **keywords: Any) -> Any:
         kept = [c for c in commands if not (isinstance(c, Schedule) and c.offset < self.replay_until)]
         return original(self, kept, *arguments, **keywords)
 
-    return [(Shard, "ingest", ingest)]
+    return [(RedisShard, "ingest", ingest)]
 
 
 def reads_offsets_in_doubt() -> Sequence[Patch]:

@@ -9,11 +9,11 @@ from tests.simulation.mutants.breaking import Mutant, Patch
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.schedules import key_of
 
-from delaytopic_relay.backlog.redis import partition as partition_module
+from delaytopic_relay.backlog.redis import shard as shard_module
 from delaytopic_relay.backlog.redis.connection import RedisConnection
 from delaytopic_relay.backlog.redis.layout import encode_position
 from delaytopic_relay.backlog.redis.manager import RedisManager
-from delaytopic_relay.backlog.redis.partition import Put, Shard
+from delaytopic_relay.backlog.redis.shard import Put, RedisShard
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore, State
 from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.backlog.slices import is_narrow
@@ -24,12 +24,12 @@ from delaytopic_relay.core.partition import ShardCore
 
 
 def states_the_position() -> Sequence[Patch]:
-    original = Shard._next_position
+    original = RedisShard._next_position
 
-    def next_position(self: Shard, offset: int) -> Any:
+    def next_position(self: RedisShard, offset: int) -> Any:
         return original(self, max(self.position, offset))
 
-    return [(Shard, "_next_position", next_position)]
+    return [(RedisShard, "_next_position", next_position)]
 
 
 def no_compare() -> Sequence[Patch]:
@@ -54,7 +54,7 @@ def reads_without_comparing() -> Sequence[Patch]:
         found: Any = self.position(shard)
         return original(self, shard, found, *command)
 
-    def refresh(self: RedisManager, shard: Shard) -> None:
+    def refresh(self: RedisManager, shard: RedisShard) -> None:
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
 
     return [
@@ -65,40 +65,40 @@ def reads_without_comparing() -> Sequence[Patch]:
 
 
 def another_write_after_silence() -> Sequence[Patch]:
-    original = Shard.touch
+    original = RedisShard.touch
 
-    def touch(self: Shard) -> Put:
+    def touch(self: RedisShard) -> Put:
         put = original(self)
         self._touch = None
         self._last_touch = put  # type: ignore[attr-defined]
         return put
 
-    def touched(self: Shard) -> None:
+    def touched(self: RedisShard) -> None:
         self.store_version = self._last_touch.new  # type: ignore[attr-defined]
 
-    return [(Shard, "touch", touch), (Shard, "touched", touched)]
+    return [(RedisShard, "touch", touch), (RedisShard, "touched", touched)]
 
 
 def loads_what_was_never_committed() -> Sequence[Patch]:
-    original = Shard.loaded
+    original = RedisShard.loaded
 
-    def loaded(self: Shard, *arguments: Any, **keywords: Any) -> None:
+    def loaded(self: RedisShard, *arguments: Any, **keywords: Any) -> None:
         position, self.position = self.position, 1 << 60
         original(self, *arguments, **keywords)
         self.position = position
 
-    return [(Shard, "loaded", loaded)]
+    return [(RedisShard, "loaded", loaded)]
 
 
 def loads_what_is_done() -> Sequence[Patch]:
-    original = Shard.loaded
+    original = RedisShard.loaded
 
-    def loaded(self: Shard, *arguments: Any, **keywords: Any) -> None:
+    def loaded(self: RedisShard, *arguments: Any, **keywords: Any) -> None:
         done, self.done = self.done, Done()
         original(self, *arguments, **keywords)
         self.done = done
 
-    return [(Shard, "loaded", loaded)]
+    return [(RedisShard, "loaded", loaded)]
 
 
 def keeps_copies() -> Sequence[Patch]:
@@ -109,24 +109,24 @@ def believes_that_nothing_waits() -> Sequence[Patch]:
     def list_next(self: RedisManager, shards: Any) -> None:
         """Read nothing."""
 
-    return [(RedisManager, "list_next", list_next), (Shard, "must_list", lambda self, now_ms: False)]
+    return [(RedisManager, "list_next", list_next), (RedisShard, "must_list", lambda self, now_ms: False)]
 
 
 def delivers_half_loaded() -> Sequence[Patch]:
-    original = Shard.take_due
+    original = RedisShard.take_due
 
-    def take_due(self: Shard, now_ms: int, limit: int) -> Any:
+    def take_due(self: RedisShard, now_ms: int, limit: int) -> Any:
         loaded, self._loaded_until_ms = self._loaded_until_ms, 1 << 60
         try:
             return original(self, now_ms, limit)
         finally:
             self._loaded_until_ms = loaded
 
-    return [(Shard, "take_due", take_due)]
+    return [(RedisShard, "take_due", take_due)]
 
 
 def drops_what_is_pending() -> Sequence[Patch]:
-    return [(partition_module, "_is_over", lambda slice_, next_due_ms: True)]
+    return [(shard_module, "_is_over", lambda slice_, next_due_ms: True)]
 
 
 def no_id_entries() -> Sequence[Patch]:
@@ -138,30 +138,30 @@ def withdrawn_delivered() -> Sequence[Patch]:
 
 
 def early() -> Sequence[Patch]:
-    original = Shard.take_due
-    return [(Shard, "take_due", lambda self, now_ms, limit: original(self, now_ms + 40, limit))]
+    original = RedisShard.take_due
+    return [(RedisShard, "take_due", lambda self, now_ms, limit: original(self, now_ms + 40, limit))]
 
 
 def cursor_ahead_of_the_clock() -> Sequence[Patch]:
-    return [(Shard, "without_departures", lambda self, commands, now_ms: commands)]
+    return [(RedisShard, "without_departures", lambda self, commands, now_ms: commands)]
 
 
 def out_of_order() -> Sequence[Patch]:
-    original = Shard.take_due
+    original = RedisShard.take_due
 
-    def take_due(self: Shard, now_ms: int, limit: int) -> Any:
+    def take_due(self: RedisShard, now_ms: int, limit: int) -> Any:
         leaving = original(self, now_ms, limit)
         return leaving._replace(schedules=sorted(leaving.schedules, key=lambda schedule: schedule.offset))
 
-    return [(Shard, "take_due", take_due)]
+    return [(RedisShard, "take_due", take_due)]
 
 
 def drops_a_wide_slice_once_loaded() -> Sequence[Patch]:
-    return [(Shard, "_has_cascaded", lambda self, slice_: not is_narrow(slice_))]
+    return [(RedisShard, "_has_cascaded", lambda self, slice_: not is_narrow(slice_))]
 
 
 def offset_past_what_is_refused() -> Sequence[Patch]:
-    return [(Shard, "progress", ShardCore.progress)]
+    return [(RedisShard, "progress", ShardCore.progress)]
 
 
 def counts_copies() -> Sequence[Patch]:

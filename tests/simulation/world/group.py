@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from delaytopic_relay.core.membership import Heard
+from delaytopic_relay.core.membership import Answer
 from delaytopic_relay.errors import TransactionAborted
 
 News = tuple[str, list[int]]
@@ -106,11 +106,11 @@ class Group:
         owned = {shard for member in self._members.values() for shard in member.shards}
         return set() if self._unsettled else {*self._shards} - owned
 
-    def answer_to(self, member: Member) -> Heard:
+    def answer_to(self, member: Member) -> Answer:
         """Return what a member hears that is not in the group any more."""
         if member.timed_out:
-            return Heard.UNKNOWN_MEMBER
-        return Heard.FENCED if member.fenced or self.named(member.name) is not None else Heard.UNKNOWN_MEMBER
+            return Answer.UNKNOWN_MEMBER
+        return Answer.FENCED if member.fenced or self.named(member.name) is not None else Answer.UNKNOWN_MEMBER
 
     def leave(self, member: Member) -> None:
         """A member goes, and says so."""

@@ -13,7 +13,7 @@ from tests.simulation.world.source_log import SourceRecord
 from delaytopic_process.open_transactions import OpenTransaction
 from delaytopic_relay.core import membership
 from delaytopic_relay.core.epochs import EpochStart
-from delaytopic_relay.core.membership import Heard, Step, Unowned
+from delaytopic_relay.core.membership import Answer, Step, Unowned
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
@@ -65,14 +65,14 @@ class SimulatedSource:
         if fault.what is What.FATAL and self._member_name is not None:
             self._lose_name()
         else:
-            self._answer(Heard.OFFSET_GONE if fault.what is What.FATAL else Heard.PASSING)
+            self._answer(Answer.OFFSET_GONE if fault.what is What.FATAL else Answer.PASSING)
         return {}
 
     def _lose_name(self) -> None:
         """A broker has gone while this member joined: its name is that of the attempt which was lost."""
         group, now_ms = self._kafka.group, self._kafka.now_ms
         group.silent(group.join(self._member_name, now_ms), now_ms)
-        self._answer(Heard.FENCED)
+        self._answer(Answer.FENCED)
 
     def _poll(self, limit: int, read: ReadAll) -> dict[int, Batch]:
         self._hear()
@@ -118,7 +118,7 @@ class SimulatedSource:
         self._kafka.group.leave(self.member)
         self._join()
 
-    def _answer(self, heard: Heard) -> None:
+    def _answer(self, heard: Answer) -> None:
         """Take the step that the relay decides on; the client takes a part of these by itself."""
         step = membership.next_step([heard])
         if step is Step.RECOVER:
@@ -151,7 +151,7 @@ class SimulatedSource:
         if position < log.low or cut:
             del self.positions[shard]
             self._kafka.counts["path: offset out of range"] += 1
-            self._answer(Heard.OFFSET_GONE)
+            self._answer(Answer.OFFSET_GONE)
             return Batch([])
         messages, self.positions[shard] = log.read(position, limit)
         if self.positions[shard] > position:

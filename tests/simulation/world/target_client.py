@@ -16,7 +16,7 @@ from delaytopic_relay.core.entries import make_sender
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one, sender_of
 from delaytopic_relay.delivery.reachability import Destination
-from delaytopic_relay.delivery.refusals import Caution, Refusal
+from delaytopic_relay.delivery.refusals import OneByOne, Refusal
 from delaytopic_relay.errors import (
     CommitUnknown,
     Fenced,
@@ -60,7 +60,7 @@ class SimulatedTarget:
         self._acknowledged = False
         self._ended: set[str] = set()
         self._needs_another_id = False
-        self._caution = Caution()
+        self._one_by_one = OneByOne()
         self._is_careful = False
         self._stored = False
         self._compresses = self._is_to_compress = False
@@ -85,7 +85,7 @@ class SimulatedTarget:
     def send(self, records: Sequence[Departing]) -> None:
         if self.owner:
             self._object_unless(Client.OPEN)
-        self._is_careful = self._caution.holds(self._kafka.now_ms, may_begin=not self._failures)
+        self._is_careful = self._one_by_one.holds(self._kafka.now_ms, may_begin=not self._failures)
         for record in one_by_one(records):
             if self.owner and self._failures:
                 return
@@ -111,7 +111,7 @@ class SimulatedTarget:
         refusal = self.refusal_of(record)
         if refusal is not None:
             self._kafka.counts["path: record refused"] += 1
-            self._caution.refused(known=refusal.shard is not None)
+            self._one_by_one.refused(known=refusal.shard is not None)
             self._failures.append(refusal)
             return
         life = Life(self._name, dict(self.recovered))

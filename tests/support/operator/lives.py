@@ -23,7 +23,7 @@ from delaytopic_api import RelayStatus
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.execute.executor import Executor
-from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
+from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
 from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kube.client import KubeApi, always
 from delaytopic_operator.kube.login import ClusterLogin
@@ -214,7 +214,7 @@ class Life:
             StatusMetrics(OperatorMetrics()),
             self._store,
             ScalingLedger(config.scale_steps_per_minute),
-            RolloutLedger(config.rollouts),
+            RolloutLimiter(config.rollouts),
         )
 
     def pass_over(self, name: str) -> bool:

@@ -17,7 +17,7 @@ from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord, beg
 from delaytopic_operator.observe.fleet import Fleet, RelayPage
 from delaytopic_operator.observe.observation import NamespaceFacts, Observation
 from delaytopic_operator.resources import child_name
-from delaytopic_operator.rules.validate import Accepted, Elders, Refusal, Subject, check
+from delaytopic_operator.rules.validate import Accepted, QuotaUsage, Refusal, Subject, check
 
 KEY = Key("shop", "reminders")
 NOW_MS = 1_795_269_686_000
@@ -105,7 +105,7 @@ def verdict(found: Mapping[str, Any] | None, *, has_class: bool = True) -> Accep
     if found is None:
         return None
     classes = [delay_class()] if has_class else []
-    return check(Subject(KEY, found, classes, {}, elders=Elders(0, 0), conflict=None))
+    return check(Subject(KEY, found, classes, {}, elders=QuotaUsage(0, 0), conflict=None))
 
 
 def record(namespace_uid: str = NAMESPACE_UID) -> RouteRecord:

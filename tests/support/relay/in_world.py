@@ -20,7 +20,7 @@ from delaytopic_relay.backlog.kafka.topics import BucketNames
 from delaytopic_relay.backlog.protocol import Backlog, EmptyReader
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
 from delaytopic_relay.backlog.redis.manager import Writing
-from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES
+from delaytopic_relay.backlog.redis.shard import UNLIMITED_BYTES
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.commands import Dialect, DueKey

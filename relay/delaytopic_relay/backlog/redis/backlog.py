@@ -9,8 +9,8 @@ from typing import Any
 from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.protocol import Forgotten, PendingReader
 from delaytopic_relay.backlog.redis.manager import RedisManager, Writing
-from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES as UNLIMITED_SHARE
-from delaytopic_relay.backlog.redis.partition import Shard, share_bytes_of
+from delaytopic_relay.backlog.redis.shard import UNLIMITED_BYTES as UNLIMITED_SHARE
+from delaytopic_relay.backlog.redis.shard import RedisShard, share_bytes_of
 from delaytopic_relay.backlog.store import BacklogStore, StoreVersion
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan, plan_recovery
@@ -121,7 +121,7 @@ class RedisBacklog:
     def prepare(self, partitions: Sequence[int]) -> None:
         """Nothing: each shard is claimed for itself."""
 
-    def open(self, partition: int, plan: Plan) -> Shard:
+    def open(self, partition: int, plan: Plan) -> RedisShard:
         """Claim the backlog; what is there is listed page by page."""
         position, claim = self._positions.get(partition), self._claim(partition, plan.progress)
         try:
@@ -135,7 +135,7 @@ class RedisBacklog:
             raise BacklogMoved(
                 f"the backlog of shard {partition} counts as lost, and is filled again: {error}"
             ) from error
-        shard = Shard(partition, plan.progress, plan.progress.offset, claim, self._horizon_ms, self.share_bytes)
+        shard = RedisShard(partition, plan.progress, plan.progress.offset, claim, self._horizon_ms, self.share_bytes)
         shard.note_stored(stored_bytes)
         return shard
 
@@ -149,7 +149,7 @@ class RedisBacklog:
         rules = "".join(map(_mark, generations))
         return f"{self._relay}-{self._claims}{rules}{self._signer.key_id}"
 
-    def follow(self, shard: Shard, generations: Sequence[Generation]) -> None:
+    def follow(self, shard: RedisShard, generations: Sequence[Generation]) -> None:
         """Have the position name the rules that begin, and those before them, which go on if the commit fails."""
         put = shard.renamed(self._token(generations), then=self._token(generations[-1:]))
         self._store.put(shard.partition, put.expected, put.new, put.segments, put.ids)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain, repeat
 from typing import NamedTuple, TypeVar
 
-from delaytopic_relay.backlog.redis.partition import LEAST_SHARE_BYTES, UNLIMITED_BYTES, Load, Put, Shard
+from delaytopic_relay.backlog.redis.shard import LEAST_SHARE_BYTES, UNLIMITED_BYTES, Load, Put, RedisShard
 from delaytopic_relay.backlog.segments import decode_slice_segment
 from delaytopic_relay.backlog.signing import MARK_BYTES, UNSIGNED, SegmentSigner, mark_of, slice_place
 from delaytopic_relay.backlog.slices import CASCADE_MS
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
 class Early(NamedTuple):
     """A write that has begun: `write` does it, and does it again."""
 
-    shard: Shard
+    shard: RedisShard
     put: Put
     write: Callable[[], Answer]
     answer: Future[Answer]
@@ -109,7 +109,7 @@ class RedisManager:
         """
         self._partitions = partitions
 
-    def look_up(self, shard: Shard, names: Sequence[bytes]) -> dict[bytes, IdState]:
+    def look_up(self, shard: RedisShard, names: Sequence[bytes]) -> dict[bytes, IdState]:
         """Return the entries of these ids."""
         # Nobody else writes between the relay's own writes, each of which tells what is there: an empty backlog need
         # not be asked. Inside the horizon that is a request for each chunk of records.
@@ -120,7 +120,7 @@ class RedisManager:
             entries = self._retry(lambda: self._store.ids(shard.partition, shard.store_version, names))
         return {name: from_entry(entry) for name, entry in zip(names, entries, strict=True) if entry is not None}
 
-    def put_early(self, shards: Collection[Shard]) -> Sequence[Outgoing]:
+    def put_early(self, shards: Collection[RedisShard]) -> Sequence[Outgoing]:
         """Begin to write what is far of the shard that has most of it; one write at a time."""
         if self._background is None or (self._early is not None and not self._early.answer.done()):
             return ()
@@ -132,7 +132,7 @@ class RedisManager:
             self._early = Early(shard, put, write, self._background.submit(write))
         return ()
 
-    def _settle(self, shards: Collection[Shard]) -> None:
+    def _settle(self, shards: Collection[RedisShard]) -> None:
         """Have the write that has begun acknowledged."""
         early, self._early = self._early, None
         if early is None:
@@ -152,7 +152,7 @@ class RedisManager:
         else:
             early.shard.hold()
 
-    def _is_early(self, shard: Shard) -> bool:
+    def _is_early(self, shard: RedisShard) -> bool:
         return self._early is not None and self._early.shard is shard
 
     def abandon(self, partition: int) -> None:
@@ -160,7 +160,7 @@ class RedisManager:
         if self._early is not None and self._early.shard.partition == partition:
             self._settle(())
 
-    def put_all(self, shards: Collection[Shard]) -> Sequence[Outgoing]:
+    def put_all(self, shards: Collection[RedisShard]) -> Sequence[Outgoing]:
         """Make the backlog hold everything that a commit of these shards will take for granted: done when it
         returns. What a full backlog refuses is held by the shard, and holds back what is committed.
         """
@@ -179,15 +179,15 @@ class RedisManager:
                     shard.hold()
         return ()
 
-    def _is_full(self, shard: Shard) -> bool:
+    def _is_full(self, shard: RedisShard) -> bool:
         """Return whether the backlog has refused segments a moment ago."""
         return shard.refused and self._clock.monotonic_ms() < self._full_until_ms.get(shard.partition, 0)
 
-    def _write(self, shard: Shard, put: Put) -> bool:
+    def _write(self, shard: RedisShard, put: Put) -> bool:
         """Carry out a put; return whether the backlog had room for it."""
         return self._acknowledge(shard, put, self._writing(shard, put))
 
-    def _writing(self, shard: Shard, put: Put) -> Callable[[], Answer]:
+    def _writing(self, shard: RedisShard, put: Put) -> Callable[[], Answer]:
         """Return what writes a put, and may be called again until it is answered."""
         number, started_ms = shard.partition, self._clock.monotonic_ms()
         signed = put.segments
@@ -204,7 +204,7 @@ class RedisManager:
 
         return write
 
-    def _acknowledge(self, shard: Shard, put: Put, write: Callable[[], Answer]) -> bool:
+    def _acknowledge(self, shard: RedisShard, put: Put, write: Callable[[], Answer]) -> bool:
         try:
             with self._readable(shard, [segment.slice for segment in put.segments]):
                 answer = self._retry(write)
@@ -217,13 +217,13 @@ class RedisManager:
         self._events.put(answer.took_ms)
         return True
 
-    def _note_refusal(self, shard: Shard, put: Put, refused: PutRefused) -> None:
+    def _note_refusal(self, shard: RedisShard, put: Put, refused: PutRefused) -> None:
         self._events.unavailable(refused)
         self._full_until_ms[shard.partition] = self._clock.monotonic_ms() + FULL_MS
         shard.put_refused(put, refused.reached, refused.stored)
 
     @contextmanager
-    def _readable(self, shard: Shard, slices: Sequence[Slice] = ()) -> Iterator[None]:
+    def _readable(self, shard: RedisShard, slices: Sequence[Slice] = ()) -> Iterator[None]:
         """Take a shard's backlog for lost where it holds what no relay writes.
 
         Nothing of it can be relied on any more, and the source topic still has it.
@@ -235,7 +235,7 @@ class RedisManager:
         except CorruptState as error:
             raise self._lost(shard, str(error), slices) from error
 
-    def _lost(self, shard: Shard, why: str, slices: Sequence[Slice] = ()) -> BacklogMoved:
+    def _lost(self, shard: RedisShard, why: str, slices: Sequence[Slice] = ()) -> BacklogMoved:
         """Forget what the backlog has of a shard, so that whoever recovers it fills it again from the source topic."""
         self._retry(lambda: self._store.reset(shard.partition, [*shard.index, *slices]))
         return BacklogMoved(f"the backlog of shard {shard.partition} counts as lost, and is filled again: {why}")
@@ -254,10 +254,10 @@ class RedisManager:
                     raise TransactionAborted(f"the backlog has not answered for {PATIENCE_MS} ms: {error}") from error
                 self._clock.sleep(PAUSE_MS)
 
-    def _is_old(self, shard: Shard) -> bool:
+    def _is_old(self, shard: RedisShard) -> bool:
         return self._clock.monotonic_ms() - self._checked_ms.get(shard.partition, 0) >= CHECK_MS
 
-    def drop_done(self, shards: Iterable[Shard]) -> None:
+    def drop_done(self, shards: Iterable[RedisShard]) -> None:
         """After a commit: forget what is done. What cannot be dropped now is dropped later."""
         for shard in shards:
             slices, ids = shard.droppable()
@@ -271,7 +271,7 @@ class RedisManager:
                 return
             shard.dropped(slices)
 
-    def hand_over(self, shards: Iterable[Shard]) -> None:
+    def hand_over(self, shards: Iterable[RedisShard]) -> None:
         """After the last commit: state where a successor starts, so that it reads nothing again."""
         for shard in shards:
             try:
@@ -284,7 +284,7 @@ class RedisManager:
         """None: a backlog that lost something says so when it is asked for anything, by `BacklogMoved`."""
         return ()
 
-    def list_next(self, shards: Sequence[Shard]) -> None:
+    def list_next(self, shards: Sequence[RedisShard]) -> None:
         """Read the shards' schedules: what comes near at once, the rest a few pages a turn, until all is counted."""
         until_ms = self._clock.monotonic_ms() + LOADING_MS
         if until_ms < self._quiet_until_ms:
@@ -298,21 +298,21 @@ class RedisManager:
             self._events.unavailable(error)
             self._quiet_until_ms = until_ms + PAUSE_MS
 
-    def _is_writing(self, shard: Shard) -> bool:
+    def _is_writing(self, shard: RedisShard) -> bool:
         """Return whether the position will be another one as soon as a write is answered."""
         return shard.touching or self._is_early(shard)
 
-    def _is_to_list(self, shard: Shard, until_ms: int) -> bool:
+    def _is_to_list(self, shard: RedisShard, until_ms: int) -> bool:
         near = shard.must_list(self._clock.now_ms())
         return near or (not shard.counted and self._clock.monotonic_ms() < until_ms)
 
-    def _list(self, shard: Shard) -> None:
+    def _list(self, shard: RedisShard) -> None:
         page = self._store.page(shard.partition, shard.store_version, shard.listed_until_ms, PAGE_SLICES)
         if not {slice_.width_ms for slice_ in page.slices} <= CASCADE_MS.keys():
             raise CorruptState(f"the backlog of shard {shard.partition} has slices of a width that no relay uses")
         shard.listed(page)
 
-    def load_next(self, shards: Sequence[Shard], room_bytes: int) -> bool:
+    def load_next(self, shards: Sequence[RedisShard], room_bytes: int) -> bool:
         """Load a few portions of what comes within the horizon, each shard in its turn; check idle positions.
 
         `room_bytes` is how much more memory may take; with none, only what was begun is loaded further. What is to be
@@ -320,7 +320,7 @@ class RedisManager:
         """
         return self._load_some(shards, room_bytes)
 
-    def _load_some(self, shards: Sequence[Shard], room_bytes: int) -> bool:
+    def _load_some(self, shards: Sequence[RedisShard], room_bytes: int) -> bool:
         until_ms, taken = self._clock.monotonic_ms() + LOADING_MS, False
         if until_ms < self._quiet_until_ms:
             return False
@@ -341,7 +341,7 @@ class RedisManager:
             self._quiet_until_ms = until_ms + PAUSE_MS
         return taken
 
-    def _measure(self, shards: Sequence[Shard]) -> None:
+    def _measure(self, shards: Sequence[RedisShard]) -> None:
         """Share what the backlog has left, now and then."""
         now_ms = self._clock.monotonic_ms()
         if self._partitions is None or now_ms - self._measured_ms < CHECK_MS:
@@ -352,7 +352,7 @@ class RedisManager:
             share_bytes = UNLIMITED_BYTES if free_bytes is None else free_bytes // self._partitions
             shard.note_share(max(LEAST_SHARE_BYTES, share_bytes))
 
-    def _load_shard(self, shard: Shard, room_bytes: int, until_ms: int) -> None:
+    def _load_shard(self, shard: RedisShard, room_bytes: int, until_ms: int) -> None:
         if self._is_early(shard):
             # Nothing new is begun before all is put; what was begun goes on.
             if shard.current is None:
@@ -380,10 +380,10 @@ class RedisManager:
         else:
             self.unreadable.pop(shard.partition, None)
 
-    def _next_load(self, shard: Shard, room_bytes: int) -> Load | None:
+    def _next_load(self, shard: RedisShard, room_bytes: int) -> Load | None:
         return shard.next_load(self._clock.now_ms(), room=room_bytes > 0, ahead_bytes=max(0, room_bytes // 2))
 
-    def _refresh(self, shard: Shard) -> None:
+    def _refresh(self, shard: RedisShard) -> None:
         """Move the backlog's position on, or only compare it: either notices a backlog that lost writes."""
         if shard.touching or shard.committed_offset > shard.store_version.offset:
             put = shard.touch()
@@ -405,7 +405,7 @@ class RedisManager:
                 )
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
 
-    def _flush(self, shard: Shard) -> None:
+    def _flush(self, shard: RedisShard) -> None:
         """Have a write that is under way acknowledged, before the position is relied on."""
         if self._is_early(shard):
             self._settle([shard])
@@ -413,7 +413,7 @@ class RedisManager:
             with self._readable(shard):
                 self._retry(lambda: self._refresh(shard))
 
-    def _load(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> None:
+    def _load(self, shard: RedisShard, load: Load, fetched: Fetched, room_bytes: int) -> None:
         try:
             data = fetched.pop(load) if load in fetched else self._fetch(shard, load, fetched, room_bytes)
         except OversizedAnswer:
@@ -440,7 +440,7 @@ class RedisManager:
         if len(data) < load.segments:
             self._finish(shard, load)
 
-    def _finish(self, shard: Shard, load: Load) -> None:
+    def _finish(self, shard: RedisShard, load: Load) -> None:
         """The current slice has no further segments."""
         if shard.missing > 0:
             raise self._lost(shard, f"slice {load.slice} lacks {shard.missing} of its schedules", [load.slice])
@@ -448,13 +448,13 @@ class RedisManager:
             shard.loaded(load, sizes(part).total, part, self._ids_of(shard, part))
         shard.load_finished()
 
-    def _ids_of(self, shard: Shard, schedules: Sequence[Schedule]) -> dict[bytes, IdState]:
+    def _ids_of(self, shard: RedisShard, schedules: Sequence[Schedule]) -> dict[bytes, IdState]:
         """Return what the backlog knows of ids that have to be known for these schedules."""
         names = shard.ids.unknown(schedules)
         found = self._store.ids(shard.partition, shard.store_version, names) if names else []
         return {name: from_entry(entry) for name, entry in zip(names, found, strict=True) if entry is not None}
 
-    def _genuine(self, shard: Shard, load: Load, data: Sequence[bytes]) -> tuple[list[Schedule], set[bytes]]:
+    def _genuine(self, shard: RedisShard, load: Load, data: Sequence[bytes]) -> tuple[list[Schedule], set[bytes]]:
         """The schedules of the segments that relays of this backend wrote, and their tags.
 
         Others are skipped and named, and so is a copy of one in the same slice. Skipping loses nothing: how many
@@ -474,7 +474,7 @@ class RedisManager:
                 self._events.foreign(shard.partition, f"{where}, element {element} of the list in Redis: {error}")
         return found, tags
 
-    def _fetch(self, shard: Shard, load: Load, fetched: Fetched, room_bytes: int) -> list[bytes]:
+    def _fetch(self, shard: RedisShard, load: Load, fetched: Fetched, room_bytes: int) -> list[bytes]:
         """The portion's segments; the first portions of thin slices behind it come in the same request."""
         fetched.clear()
         whole = shard.loads_whole(load) and load.first == 0 and not shard.halved
@@ -489,5 +489,5 @@ class RedisManager:
         return data
 
 
-def _unwritten_bytes(shard: Shard) -> int:
+def _unwritten_bytes(shard: RedisShard) -> int:
     return shard.unwritten_bytes

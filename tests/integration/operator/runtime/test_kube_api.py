@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 MANAGER = "delaytopic-operator"
 
 
-class Heard:
+class Answer:
     """A sink that notes the names it is told."""
 
     def __init__(self) -> None:
@@ -217,7 +217,7 @@ def test_objects_are_listed_by_field(kube: KubeApi, namespace: str) -> None:
 def test_writes_are_told_to_the_sink(
     control_plane: ControlPlane, make_kube: Callable[..., KubeApi], namespace: str
 ) -> None:
-    heard = Heard()
+    heard = Answer()
     kube = make_kube(control_plane.kubeconfig, heard)
 
     kube.apply(config_map(namespace), MANAGER)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.backlog.shards import unlisted_shard
 
-from delaytopic_relay.backlog.redis.partition import Load, Put
+from delaytopic_relay.backlog.redis.shard import Load, Put
 from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.store import StoreVersion
 from delaytopic_relay.core.commands import Command, DueKey, Reject, Schedule

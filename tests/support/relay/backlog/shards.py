@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
-from delaytopic_relay.backlog.redis.partition import UNLIMITED_BYTES, Shard
+from delaytopic_relay.backlog.redis.shard import UNLIMITED_BYTES, RedisShard
 from delaytopic_relay.backlog.store import END_MS, Page, Slice, StoreVersion
 from delaytopic_relay.core.bucket_state import BucketsState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
@@ -26,7 +26,7 @@ def redis_shard(
     index: Mapping[Slice, int] | None = None,
     horizon_ms: int = HORIZON_MS,
     partition: int = 0,
-) -> Shard:
+) -> RedisShard:
     """Open a shard that reads from `start` on, or the committed offset, and knows that these slices are stored."""
     shard = unlisted_shard(progress, start, claim, horizon_ms, partition=partition)
     shard.listed(Page(index or {}, END_MS))
@@ -40,10 +40,10 @@ def unlisted_shard(
     horizon_ms: int = HORIZON_MS,
     share_bytes: int = UNLIMITED_BYTES,
     partition: int = 0,
-) -> Shard:
+) -> RedisShard:
     """Open a shard that has not asked yet which slices are stored."""
     first = progress.offset if start is None else start
-    return Shard(partition, progress, first, claim, horizon_ms, share_bytes)
+    return RedisShard(partition, progress, first, claim, horizon_ms, share_bytes)
 
 
 def bucket_shard(rules: BucketRules, progress: Progress = FRESH, state: BucketsState = NOTHING_STORED) -> BucketShard:

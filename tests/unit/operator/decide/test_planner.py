@@ -31,7 +31,7 @@ from delaytopic_operator.observe.audit_verdict import AuditVerdict
 from delaytopic_operator.observe.observation import Observation, Problem, Topics
 from delaytopic_operator.redis.check import redis_failure
 from delaytopic_operator.report.status import status_document
-from delaytopic_operator.rules.validate import Elders, Refusal, Subject, check
+from delaytopic_operator.rules.validate import QuotaUsage, Refusal, Subject, check
 
 TOPICS = {"source": "shop.a", "target": "shop.b", "dead letter": "shop.a.dlq"}
 MAKES = ["ServiceAccount", "ConfigMap", "NetworkPolicy", "PodDisruptionBudget", "Deployment"]
@@ -337,5 +337,5 @@ def _other_class() -> Observation:
     metadata = former.metadata.model_copy(update={"generation": 2})
     changed = former.model_copy(update={"metadata": metadata, "spec": spec})
     assert settled.document is not None
-    verdict = check(Subject(Key("shop", "reminders"), settled.document, [changed], {}, Elders(0, 0), None))
+    verdict = check(Subject(Key("shop", "reminders"), settled.document, [changed], {}, QuotaUsage(0, 0), None))
     return replace(settled, verdict=verdict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.operator.scenes import CONFIG, NOW_MS
 from tests.unit.operator.scaling.steps import OLD_CLASS, Reconciliation, growing
 
-from delaytopic_operator.execute.ledgers import ROLLOUT_BEGINS_MS, RolloutLedger
+from delaytopic_operator.execute.ledgers import ROLLOUT_BEGINS_MS, RolloutLimiter
 from delaytopic_operator.model.reconciliation import Key
 
 A, B, C = (Key("shop", name) for name in "abc")
@@ -13,7 +13,7 @@ NOBODY: frozenset[Key] = frozenset()
 
 
 def test_no_more_start_at_once_than_may() -> None:
-    ledger = RolloutLedger(2)
+    ledger = RolloutLimiter(2)
 
     answers = [ledger.reserve(key, NOBODY, NOW_MS) for key in (A, B, C)]
 
@@ -21,7 +21,7 @@ def test_no_more_start_at_once_than_may() -> None:
 
 
 def test_those_that_are_seen_to_start_have_a_turn_too() -> None:
-    ledger = RolloutLedger(2)
+    ledger = RolloutLimiter(2)
 
     answers = [ledger.reserve(key, frozenset([B]), NOW_MS) for key in (A, B, C)]
 
@@ -29,7 +29,7 @@ def test_those_that_are_seen_to_start_have_a_turn_too() -> None:
 
 
 def test_a_turn_that_was_given_back_is_anothers() -> None:
-    ledger = RolloutLedger(1)
+    ledger = RolloutLimiter(1)
     ledger.reserve(A, NOBODY, NOW_MS)
 
     ledger.release(A)
@@ -38,7 +38,7 @@ def test_a_turn_that_was_given_back_is_anothers() -> None:
 
 
 def test_a_turn_that_never_shows_in_the_cluster_ends() -> None:
-    ledger = RolloutLedger(1)
+    ledger = RolloutLimiter(1)
     ledger.reserve(A, NOBODY, NOW_MS)
 
     answers = [ledger.reserve(B, NOBODY, NOW_MS + late_ms) for late_ms in (ROLLOUT_BEGINS_MS - 1, ROLLOUT_BEGINS_MS)]

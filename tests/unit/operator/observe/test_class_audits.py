@@ -34,7 +34,7 @@ def pod(port: int) -> dict[str, Any]:
     return {"metadata": {"name": "audit"}, "spec": {"containers": [container]}, "status": {"podIP": "127.0.0.1"}}
 
 
-class Heard:
+class Answer:
     """The memory of an operator that asks an audit."""
 
     def __init__(self, audits: ClassAudits, verdicts: Verdicts, port: int) -> None:
@@ -50,14 +50,14 @@ class Heard:
 
 
 @pytest.fixture
-def heard() -> Iterator[Heard]:
+def heard() -> Iterator[Answer]:
     pages, verdicts = RelayPages(), Verdicts(lambda: 0)
     with serving(ANYWHERE, verdicts, 1) as port:
-        yield Heard(ClassAudits(pages), verdicts, port)
+        yield Answer(ClassAudits(pages), verdicts, port)
     pages.close()
 
 
-def test_the_last_verdict_on_each_delay_topic_is_known(heard: Heard) -> None:
+def test_the_last_verdict_on_each_delay_topic_is_known(heard: Answer) -> None:
     heard.verdicts.put(verdict(ONE, AT_MS))
     heard.verdicts.put(verdict(OTHER, AT_MS))
     first = heard.at_ms(ONE, OTHER)
@@ -66,7 +66,7 @@ def test_the_last_verdict_on_each_delay_topic_is_known(heard: Heard) -> None:
     assert (first, heard.at_ms(ONE, OTHER)) == ({ONE: AT_MS, OTHER: AT_MS}, {ONE: AT_MS + 5, OTHER: AT_MS})
 
 
-def test_a_verdict_that_comes_later_is_heard_though_its_audit_began_earlier(heard: Heard) -> None:
+def test_a_verdict_that_comes_later_is_heard_though_its_audit_began_earlier(heard: Answer) -> None:
     heard.verdicts.put(verdict(ONE, AT_MS))
     heard.at_ms(ONE, OTHER)
     heard.verdicts.put(verdict(OTHER, AT_MS - 5))
@@ -74,7 +74,7 @@ def test_a_verdict_that_comes_later_is_heard_though_its_audit_began_earlier(hear
     assert heard.at_ms(ONE, OTHER) == {ONE: AT_MS, OTHER: AT_MS - 5}
 
 
-def test_after_a_start_of_the_audits_process_all_it_says_is_heard(heard: Heard) -> None:
+def test_after_a_start_of_the_audits_process_all_it_says_is_heard(heard: Answer) -> None:
     heard.verdicts.put(verdict(ONE, AT_MS))
     heard.at_ms(ONE)
     started_again = Verdicts(lambda: 0)
@@ -88,21 +88,21 @@ def test_after_a_start_of_the_audits_process_all_it_says_is_heard(heard: Heard) 
     assert message.generated_at_ms == AT_MS + 5
 
 
-def test_nothing_is_heard_of_delay_topics_that_do_not_use_the_class(heard: Heard) -> None:
+def test_nothing_is_heard_of_delay_topics_that_do_not_use_the_class(heard: Answer) -> None:
     heard.verdicts.put(verdict(ONE, AT_MS))
     heard.verdicts.put(verdict(OTHER, AT_MS))
 
     assert heard.at_ms(ONE) == {ONE: AT_MS}
 
 
-def test_a_delay_topic_that_went_is_forgotten(heard: Heard) -> None:
+def test_a_delay_topic_that_went_is_forgotten(heard: Answer) -> None:
     heard.verdicts.put(verdict(ONE, AT_MS))
     heard.at_ms(ONE)
 
     assert heard.at_ms() == {}
 
 
-def test_a_pod_that_does_not_answer_leaves_what_is_known(heard: Heard) -> None:
+def test_a_pod_that_does_not_answer_leaves_what_is_known(heard: Answer) -> None:
     heard.verdicts.put(verdict(ONE, AT_MS))
     heard.at_ms(ONE)
 
@@ -111,7 +111,7 @@ def test_a_pod_that_does_not_answer_leaves_what_is_known(heard: Heard) -> None:
     assert heard.audits.message_of("standard", ONE) is not None
 
 
-def test_more_verdicts_than_one_page_has_are_all_heard(heard: Heard) -> None:
+def test_more_verdicts_than_one_page_has_are_all_heard(heard: Answer) -> None:
     keys = [Key("shop", f"n{number}") for number in range(1_200)]
     for number, key in enumerate(keys):
         heard.verdicts.put(verdict(key, AT_MS + number // 7))

@@ -7,7 +7,7 @@ from typing import Any
 
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.observe.rollouts import RolloutBook
+from delaytopic_operator.observe.rollouts import RolloutTracker
 
 VERSIONS = count(1)
 
@@ -33,7 +33,7 @@ def deployment(name: str, *, rolling: bool, progressing: str = "True") -> dict[s
 
 def test_those_that_roll_are_known_until_they_are_through_or_gone() -> None:
     store = ObjectCache("platform")
-    book = RolloutBook(store)
+    book = RolloutTracker(store)
     found = [book.rolling()]
 
     for name in ("a", "b", "c"):
@@ -49,7 +49,7 @@ def test_those_that_roll_are_known_until_they_are_through_or_gone() -> None:
 
 def test_one_whose_pods_do_not_start_is_counted_until_kubernetes_gives_up() -> None:
     store = ObjectCache("platform")
-    book = RolloutBook(store)
+    book = RolloutTracker(store)
 
     store.put(deployment("a", rolling=True))
     before = book.rolling()

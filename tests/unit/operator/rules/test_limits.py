@@ -8,7 +8,7 @@ import pytest
 from tests.unit.operator.rules.test_validate import KEY, delay_class, verdict
 
 from delaytopic_operator.config import InlineConnections, OperatorConfig
-from delaytopic_operator.rules.validate import Accepted, Elders, Refusal, Subject, check
+from delaytopic_operator.rules.validate import Accepted, QuotaUsage, Refusal, Subject, check
 
 
 def told(of_class: dict[str, Any], **spec: Any) -> str:
@@ -216,7 +216,7 @@ def inline(
         "metadata": {"namespace": KEY.namespace, "name": KEY.name},
         "spec": spec,
     }
-    return check(Subject(KEY, document, [], {}, Elders(0, 0), None, OperatorConfig(inline_connections=of)))
+    return check(Subject(KEY, document, [], {}, QuotaUsage(0, 0), None, OperatorConfig(inline_connections=of)))
 
 
 OWN_HOSTS = InlineConnections(allowed_hosts=["*.shop.svc", "redis.shop"])
@@ -279,7 +279,7 @@ def test_a_namespace_has_no_more_partitions_than_its_class_allows() -> None:
     limited = delay_class(default=True, limits={"maxPartitionsPerNamespace": 100})
     spec = {name: {"topic": f"shop.{name}", "partitions": 20} for name in ("source", "target", "deadLetter")}
 
-    def judged(elders: Elders) -> Accepted | Refusal:
+    def judged(elders: QuotaUsage) -> Accepted | Refusal:
         document = {
             "apiVersion": "delaytopic.dev/v1beta1",
             "kind": "DelayTopic",
@@ -288,8 +288,8 @@ def test_a_namespace_has_no_more_partitions_than_its_class_allows() -> None:
         }
         return check(Subject(KEY, document, [limited], {}, elders, None))
 
-    assert isinstance(judged(Elders(3, 40)), Accepted)
-    assert judged(Elders(3, 41)) == Refusal(
+    assert isinstance(judged(QuotaUsage(3, 40)), Accepted)
+    assert judged(QuotaUsage(3, 41)) == Refusal(
         "LimitExceeded",
         "spec.source.partitions: its topics have 60 partitions, and those of older DelayTopics of the namespace 41: "
         "DelayClass standard allows 100 together; ask for fewer, or remove another one",

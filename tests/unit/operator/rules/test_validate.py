@@ -10,7 +10,7 @@ import pytest
 from delaytopic_api import DelayClass, load_document
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.rules.validate import Accepted, Elders, Refusal, Subject, check
+from delaytopic_operator.rules.validate import Accepted, QuotaUsage, Refusal, Subject, check
 
 KEY = Key("shop", "reminders")
 SCRAM = {"type": "ScramSha512", "username": "delay", "passwordSecret": {"secretName": "delay-scram"}}
@@ -48,7 +48,9 @@ def verdict(
         "status": {"written by": "a newer operator"},
     }
     return check(
-        Subject(KEY, document, classes, labels or {}, Elders(elder_siblings, 0), conflict, config or OperatorConfig())
+        Subject(
+            KEY, document, classes, labels or {}, QuotaUsage(elder_siblings, 0), conflict, config or OperatorConfig()
+        )
     )
 
 
@@ -62,7 +64,7 @@ def test_a_class_that_is_marked_default_later_moves_no_delay_topic_that_has_one(
         "status": {"effective": {"delayClass": "standard"}},
     }
 
-    found = check(Subject(KEY, document, [after, before], {}, Elders(0, 0), None))
+    found = check(Subject(KEY, document, [after, before], {}, QuotaUsage(0, 0), None))
 
     assert isinstance(found, Accepted)
     assert found.delay_class == before

@@ -14,7 +14,7 @@ from delaytopic_operator.decide.plan import Apply, Plan
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import KafkaUnavailable, ObjectRejected, OperatorError
 from delaytopic_operator.execute.executor import Executor, Outcome
-from delaytopic_operator.execute.ledgers import RolloutLedger, ScalingLedger
+from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.observation import Observation, Problem
 from delaytopic_operator.reconciler import Reconciler
@@ -68,7 +68,7 @@ class Reconciliation:
         self.seen = seen
         self.kube = RecordedKube()
         self.ledger = ScalingLedger(steps_a_minute)
-        self.rollouts = RolloutLedger(CONFIG.rollouts)
+        self.rollouts = RolloutLimiter(CONFIG.rollouts)
         self.plans: list[Plan] = []
         self.events: list[str] = []
         self.in_group: list[str] | KafkaUnavailable = []

@@ -4,32 +4,32 @@ from collections.abc import Sequence
 
 import pytest
 
-from delaytopic_relay.core.membership import HAND_OVER_MS, Heard, Step, Unowned, next_step
+from delaytopic_relay.core.membership import HAND_OVER_MS, Answer, Step, Unowned, next_step
 
 
 @pytest.mark.parametrize(
     ("heard", "step"),
     [
         ([], Step.GO_ON),
-        ([Heard.PASSING], Step.GO_ON),
-        ([Heard.OFFSET_GONE], Step.RECOVER),
-        ([Heard.UNKNOWN_MEMBER], Step.JOIN_AGAIN),
-        ([Heard.FENCED], Step.JOIN_WITHOUT_NAME),
-        ([Heard.PASSING, Heard.OFFSET_GONE], Step.RECOVER),
+        ([Answer.PASSING], Step.GO_ON),
+        ([Answer.OFFSET_GONE], Step.RECOVER),
+        ([Answer.UNKNOWN_MEMBER], Step.JOIN_AGAIN),
+        ([Answer.FENCED], Step.JOIN_WITHOUT_NAME),
+        ([Answer.PASSING, Answer.OFFSET_GONE], Step.RECOVER),
         # Whoever has lost its place has nothing left to recover.
-        ([Heard.UNKNOWN_MEMBER, Heard.OFFSET_GONE], Step.JOIN_AGAIN),
-        ([Heard.FENCED, Heard.OFFSET_GONE, Heard.PASSING], Step.JOIN_WITHOUT_NAME),
+        ([Answer.UNKNOWN_MEMBER, Answer.OFFSET_GONE], Step.JOIN_AGAIN),
+        ([Answer.FENCED, Answer.OFFSET_GONE, Answer.PASSING], Step.JOIN_WITHOUT_NAME),
         # Two relays that took one name from each other in turn would do so for ever.
-        ([Heard.FENCED, Heard.UNKNOWN_MEMBER], Step.JOIN_WITHOUT_NAME),
+        ([Answer.FENCED, Answer.UNKNOWN_MEMBER], Step.JOIN_WITHOUT_NAME),
     ],
 )
-def test_a_member_does_what_the_gravest_of_what_it_heard_asks_for(heard: Sequence[Heard], step: Step) -> None:
+def test_a_member_does_what_the_gravest_of_what_it_heard_asks_for(heard: Sequence[Answer], step: Step) -> None:
     assert next_step(heard) is step
     assert next_step([*reversed(heard)]) is step
 
 
 def test_each_answer_has_its_step() -> None:
-    assert {heard: next_step([heard]) for heard in Heard}.keys() == set(Heard)
+    assert {heard: next_step([heard]) for heard in Answer}.keys() == set(Answer)
 
 
 @pytest.mark.parametrize(

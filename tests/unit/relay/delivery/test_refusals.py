@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from delaytopic_relay.delivery.refusals import CAREFUL_MS, LONGEST_CAREFUL_MS, Caution
+from delaytopic_relay.delivery.refusals import CAREFUL_MS, LONGEST_CAREFUL_MS, OneByOne
 
 
-def refused(caution: Caution, now_ms: int) -> Caution:
+def refused(caution: OneByOne, now_ms: int) -> OneByOne:
     """A refusal without a name, and the first record that is sent after it."""
     caution.refused(known=False)
     caution.holds(now_ms, may_begin=True)
@@ -13,11 +13,11 @@ def refused(caution: Caution, now_ms: int) -> Caution:
 
 
 def test_records_go_in_batches_until_one_is_refused() -> None:
-    assert not Caution().holds(0, may_begin=True)
+    assert not OneByOne().holds(0, may_begin=True)
 
 
 def test_the_time_counts_from_the_next_record_that_is_sent() -> None:
-    caution = Caution()
+    caution = OneByOne()
     caution.refused(known=False)
 
     held = [caution.holds(0, may_begin=False), caution.holds(90_000, may_begin=True)]
@@ -28,7 +28,7 @@ def test_the_time_counts_from_the_next_record_that_is_sent() -> None:
 
 
 def test_the_time_doubles_until_reading_again_takes_no_longer() -> None:
-    caution, now_ms, rounds = Caution(), 0, 0
+    caution, now_ms, rounds = OneByOne(), 0, 0
 
     # Each round reads for a minute, from the first record sent to the one that is refused.
     while not refused(caution, now_ms).holds(now_ms + 60_000, may_begin=True):
@@ -38,7 +38,7 @@ def test_the_time_doubles_until_reading_again_takes_no_longer() -> None:
 
 
 def test_a_refusal_that_names_its_record_ends_the_doubling() -> None:
-    caution = refused(refused(Caution(), 0), 10_000)
+    caution = refused(refused(OneByOne(), 0), 10_000)
     caution.refused(known=True)
 
     refused(caution, 100_000)
@@ -47,7 +47,7 @@ def test_a_refusal_that_names_its_record_ends_the_doubling() -> None:
 
 
 def test_a_refusal_long_after_the_last_one_begins_anew() -> None:
-    caution = refused(refused(Caution(), 0), 10_000)
+    caution = refused(refused(OneByOne(), 0), 10_000)
 
     later_ms = 30_000 + LONGEST_CAREFUL_MS + 1
     refused(caution, later_ms)

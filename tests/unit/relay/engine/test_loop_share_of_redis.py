@@ -10,16 +10,16 @@ from tests.support.relay.world import World
 
 from delaytopic_api.values import Quantity
 from delaytopic_relay.backlog.redis.layout import SLICE_BYTES
-from delaytopic_relay.backlog.redis.partition import RESUME_SHARE, UNLIMITED_BYTES, Shard, share_bytes_of
+from delaytopic_relay.backlog.redis.shard import RESUME_SHARE, UNLIMITED_BYTES, RedisShard, share_bytes_of
 
 SECONDS = 100
 SHARE = Setup(share_bytes=SECONDS * SLICE_BYTES, chunk=20)
 FIRST_MS = 60_000
 
 
-def shard_of(relay: Relay, number: int = 0) -> Shard:
+def shard_of(relay: Relay, number: int = 0) -> RedisShard:
     shard = relay.loop.shards[number]
-    assert isinstance(shard, Shard)
+    assert isinstance(shard, RedisShard)
     return shard
 
 

@@ -9,7 +9,7 @@ from tests.support.relay.schedules import cancel, offsets, reject, schedule
 
 from delaytopic_relay.backlog.kafka.bucket import BucketsCopy, WaitingBucket
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core import partition as core_partition
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
@@ -26,14 +26,14 @@ NOW_MS = 1_024_000
 CLAIM = StoreVersion("me", 1, 0)
 
 
-def shard_with(*schedules: Schedule, index: dict[Slice, int] | None = None) -> Shard:
+def shard_with(*schedules: Schedule, index: dict[Slice, int] | None = None) -> RedisShard:
     shard = redis_shard(Progress(0, 0, DueKey(9, 9)), None, CLAIM, index)
     shard.next_load(NOW_MS, room=True)
     shard.ingest(schedules, 100, {})
     return shard
 
 
-def copied(shard: Shard, limit: int = 100, before_ms: int = NOW_MS * 2) -> tuple[list[int], int | None]:
+def copied(shard: RedisShard, limit: int = 100, before_ms: int = NOW_MS * 2) -> tuple[list[int], int | None]:
     copy = copy_of(shard, PendingQuery(before_ms, limit))
     return offsets(copy.schedules), copy.cut_ms
 

@@ -9,7 +9,7 @@ from tests.support.relay.schedules import reject, schedule
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.protocol import Shard as AnyShard
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.calendar import SLOT_BITS
 from delaytopic_relay.core.commands import Command
@@ -27,7 +27,7 @@ def histogram(**bins: int) -> tuple[int, ...]:
     return tuple(bins.get(f"to_{edge_ms // 1_000}", 0) for edge_ms in EDGES_MS)
 
 
-def shard_with(*near_ms: int, index: dict[Slice, int] | None = None) -> Shard:
+def shard_with(*near_ms: int, index: dict[Slice, int] | None = None) -> RedisShard:
     """A shard with these due times in memory, relative to now, and these slices in the backlog."""
     shard = redis_shard(index=index)
     shard.calendar.add([schedule(NOW_MS + due_ms, n) for n, due_ms in enumerate(near_ms)], only_here=True)

@@ -9,7 +9,7 @@ from tests.unit.relay.telemetry.test_status_of_stored import CONFIG
 from delaytopic_api.relay import OpenTransaction as Told
 from delaytopic_api.relay import RelayState, ShardStatus
 from delaytopic_process.open_transactions import LASTS_MS, OpenTransaction
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.engine.loop import LoopSnapshot
 from delaytopic_relay.telemetry.status import Counters, relay_status
 
@@ -17,7 +17,7 @@ FIRST = 7
 """The offset of the transaction's first record."""
 
 
-def status_of(shard: Shard, age_ms: int | None) -> ShardStatus:
+def status_of(shard: RedisShard, age_ms: int | None) -> ShardStatus:
     """Partition 0, which ends at 12, with a transaction of that age or without."""
     since_ms = AS_OF_MS - (age_ms or 0)
     found = {0: OpenTransaction(FIRST, since_ms, held_back=5)} if age_ms is not None else {}

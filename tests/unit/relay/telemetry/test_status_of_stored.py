@@ -12,7 +12,7 @@ from tests.support.relay.schedules import schedule
 
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayState, RelayStatus, SecondClockStatus, ShardReason, ShardState
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.backlog.store import END_MS, Page, Slice
 from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.done import Ahead
@@ -44,13 +44,13 @@ CONFIG = load_relay_config(
 
 
 def status_of(
-    shard: Shard, paused: frozenset[int] = frozenset(), still: Mapping[int, StandsStill] | None = None
+    shard: RedisShard, paused: frozenset[int] = frozenset(), still: Mapping[int, StandsStill] | None = None
 ) -> RelayStatus:
     snapshot = LoopSnapshot(RelayState.RUNNING, shards={0: shard}, paused=paused, still=still or {})
     return relay_status(CONFIG, "relay-0", AS_OF_MS, AS_OF_MS, Counters(), snapshot)
 
 
-def a_shard(share_bytes: int = 1_000) -> Shard:
+def a_shard(share_bytes: int = 1_000) -> RedisShard:
     return unlisted_shard(share_bytes=share_bytes)
 
 

@@ -11,7 +11,7 @@ from tests.support.relay.schedules import cancel, schedule
 from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import CHECK_MS, RedisManager, Writing
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.backlog.signing import UNSIGNED
 from delaytopic_relay.backlog.store import StoreVersion
 from delaytopic_relay.errors import BacklogMoved
@@ -205,7 +205,7 @@ def test_a_write_of_a_shard_that_has_left_disturbs_nobody() -> None:
     desk.begin()
     desk.take_in_far(0, shard=1)
     desk.store.put(0, CLAIM, StoreVersion("somebody else", 2, 0), [], {})
-    left: Shard = desk.shards.pop(0)
+    left: RedisShard = desk.shards.pop(0)
 
     desk.put()
 

@@ -4,7 +4,7 @@ import pytest
 from tests.support.relay.backlog.shards import redis_shard
 from tests.support.relay.schedules import cancel, offsets, reject, schedule
 
-from delaytopic_relay.backlog.redis.partition import Put, Shard
+from delaytopic_relay.backlog.redis.shard import Put, RedisShard
 from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
 from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, Outbound
@@ -18,18 +18,18 @@ CLAIM = StoreVersion("me", 3, 0)
 A = b"a"
 
 
-def shard_at(progress: Progress, start: int = 0) -> Shard:
+def shard_at(progress: Progress, start: int = 0) -> RedisShard:
     """A shard whose backlog is empty, with all within the horizon loaded."""
     shard = redis_shard(progress, start, CLAIM)
     assert shard.next_load(NOW_MS, room=True) is None
     return shard
 
 
-def new_shard() -> Shard:
+def new_shard() -> RedisShard:
     return shard_at(Progress(0, 0, NOTHING_DELIVERED))
 
 
-def put_of(shard: Shard) -> Put:
+def put_of(shard: RedisShard) -> Put:
     put = shard.put(NOW_MS)
     shard.put_done(put)
     return put

@@ -9,7 +9,7 @@ from tests.support.relay.schedules import offsets, schedule
 from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import RedisManager
-from delaytopic_relay.backlog.redis.partition import MOST_COMPANIONS, PORTION_BYTES, Shard
+from delaytopic_relay.backlog.redis.shard import MOST_COMPANIONS, PORTION_BYTES, RedisShard
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core.entries import Schedule, size
@@ -32,7 +32,7 @@ WIDE = Slice(NOW_MS + 123_000, 60_000)
 """To be split in three seconds."""
 
 
-def shard_with(index: dict[Slice, int]) -> Shard:
+def shard_with(index: dict[Slice, int]) -> RedisShard:
     """A shard that has loaded a record of a known size, and finds these slices in its backlog."""
     shard = redis_shard(fresh_progress(100), None, CLAIM, {second(-99): 1, **index}, HORIZON_MS)
     load = shard.next_load(NOW_MS, room=True)

@@ -4,7 +4,7 @@ from tests.support.relay.backlog.shard_run import ShardRun
 from tests.support.relay.backlog.shards import redis_shard
 from tests.support.relay.schedules import cancel, schedule
 
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.progress import Identity, Progress
@@ -15,7 +15,7 @@ FAR_MS = NOW_MS + 60_000
 A = b"a"
 
 
-def new_shard(progress: Progress, start: int) -> Shard:
+def new_shard(progress: Progress, start: int) -> RedisShard:
     shard = redis_shard(progress, start)
     assert shard.next_load(NOW_MS, room=True) is None
     return shard

@@ -4,7 +4,7 @@ from tests.support.relay.backlog.shard_run import ShardRun
 from tests.support.relay.backlog.shards import redis_shard
 from tests.support.relay.schedules import offsets, schedule
 
-from delaytopic_relay.backlog.redis.partition import FIRST_PORTION, LARGEST_PORTION, PORTION_BYTES, Load, Shard
+from delaytopic_relay.backlog.redis.shard import FIRST_PORTION, LARGEST_PORTION, PORTION_BYTES, Load, RedisShard
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
@@ -16,13 +16,13 @@ CLAIM = StoreVersion("me", 1, 0)
 NEAR = Slice(NOW_MS + 5_000, SECOND_MS)
 
 
-def shard_with(*slices: Slice, progress: Progress | None = None, start: int = 100) -> Shard:
+def shard_with(*slices: Slice, progress: Progress | None = None, start: int = 100) -> RedisShard:
     """A shard that finds these slices in its backlog, a record in each."""
     progress = progress or Progress(start, start, NOTHING_DELIVERED)
     return redis_shard(progress, start, CLAIM, dict.fromkeys(slices, 1))
 
 
-def loaded(shard: Shard, *schedules: Schedule, load: Load | None = None) -> list[int]:
+def loaded(shard: RedisShard, *schedules: Schedule, load: Load | None = None) -> list[int]:
     """The offsets that leave in the end, when a portion brings these schedules and the slice ends."""
     load = load or shard.next_load(NOW_MS, room=True)
     assert load is not None

@@ -13,7 +13,7 @@ from tests.support.relay.schedules import schedule
 from tests.support.relay.world import World, WorldClock
 
 from delaytopic_relay.backlog.redis.manager import LOADING_MS, PAGE_SLICES, RedisManager
-from delaytopic_relay.backlog.redis.partition import Shard
+from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.slices import EARLIEST_MS, NARROW_MS
 from delaytopic_relay.backlog.store import END_MS, Page, Slice, StoreVersion
@@ -38,7 +38,7 @@ class PagedStore(FlakyStore):
         return super().page(shard, expected, from_ms, count)
 
 
-def a_shard() -> Shard:
+def a_shard() -> RedisShard:
     return unlisted_shard(Progress(9_000, 9_000, NOTHING_DELIVERED), claim=CLAIM, horizon_ms=HORIZON_MS)
 
 
@@ -135,5 +135,5 @@ def test_while_delivery_is_suspended_what_waits_is_counted_all_the_same() -> Non
     suspended.run(1_000)
 
     (shard,) = suspended.loop.shards.values()
-    assert isinstance(shard, Shard)
+    assert isinstance(shard, RedisShard)
     assert (shard.counted, shard.pending) == (True, 2)

@@ -99,7 +99,7 @@ class Part:
         return self._kept
 
 
-class Shard(ShardCore):
+class RedisShard(ShardCore):
     """The state machine of one source partition with a backlog.
 
     The backlog's schedule is read page by page (`listed`). `index` has all slices that begin before
