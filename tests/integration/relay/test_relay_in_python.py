@@ -29,7 +29,7 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.takes_long("runs all unit tests of the relay once more")
 def test_every_unit_test_of_the_relay_passes_in_python() -> None:
     done = run("-m", "pytest", *OPTIONS, UNIT_TESTS)
