@@ -54,8 +54,8 @@ def register(config: pytest.Config) -> None:
 def parsing_without_collection(parse: Callable[..., Any]) -> Callable[..., Any]:
     """Return `ast.parse` with the garbage collector off meanwhile.
 
-    CPython 3.11 counts the depth of trees in one place for all. A finalizer of which a traceback is written parses, too,
-    and the parsing in which it is collected fails: "AST constructor recursion depth mismatch".
+    CPython 3.11 counts the depth of trees in one place for all. A finalizer of which a traceback is written parses,
+    too, and the parsing in which it is collected fails: "AST constructor recursion depth mismatch".
     """
 
     @wraps(parse)
