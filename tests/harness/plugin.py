@@ -6,11 +6,15 @@ one process is both.
 
 from __future__ import annotations
 
+import ast
 import ctypes
+import gc
 import json
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,6 +48,27 @@ def register(config: pytest.Config) -> None:
         config.pluginmanager.register(Controller(_durations_file(config)), "delaytopic-controller")
     config.pluginmanager.register(Worker(), "delaytopic-worker")
     count_managed_processes()
+    ast.parse = parsing_without_collection(ast.parse)
+
+
+def parsing_without_collection(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `ast.parse` with the garbage collector off meanwhile.
+
+    CPython 3.11 counts the depth of trees in one place for all. A finalizer of which a traceback is written parses,
+    too, and the parsing in which it is collected fails: "AST constructor recursion depth mismatch".
+    """
+
+    @wraps(parse)
+    def parsed(*arguments: Any, **options: Any) -> Any:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return parse(*arguments, **options)
+        finally:
+            if collects:
+                gc.enable()
+
+    return parsed
 
 
 def workers(config: pytest.Config) -> int:

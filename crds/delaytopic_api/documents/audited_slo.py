@@ -77,8 +77,7 @@ class AuditedSlo(SloStatus):
     """The objectives that are promised, each graded apart."""
     burn_rates: Annotated[list[AuditedBurnRate], Field(max_length=8)] | None = None
     """The burn rates of the error budget, the shortest window first."""
-    # Twice as many as audits list: those of a former release may list them.
-    faults: Annotated[list[AuditedFaults], Field(max_length=2 * MOST_FAULTY_HOURS)] | None = None
+    faults: Annotated[list[AuditedFaults], Field(max_length=MOST_FAULTY_HOURS)] | None = None
     """Hours in which an objective of 100% was broken, latest first; of older ones, if there are more, nothing is
     said."""
 
