@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import yaml
@@ -64,6 +65,12 @@ class Prometheus(ChildProcess):
             lambda: f"{self.firing(namespace)}\n{self._why()}",
             seconds,
         )
+
+    def bad_records(self, namespace: str) -> dict[str, int]:
+        """The number of records that were not good, by objective."""
+        query = urlencode({"query": f'delaytopic_slo_bad_records{{delaytopic_namespace="{namespace}"}}'})
+        found = self._get(f"/api/v1/query?{query}")["result"]
+        return {each["metric"]["objective"]: int(each["value"][1]) for each in found}
 
     def _is_ready(self) -> bool:
         try:
