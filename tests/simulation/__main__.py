@@ -49,6 +49,8 @@ def _hunt(seed: int, runs: int, mutant: str | None, backend: str) -> int:
 
     findings = hunt(seed, runs, mutant, progress, backend)
     click.echo("\n".join(table(findings.counts, backend)))
+    if findings.failures:
+        click.echo(f"Failing seeds: {', '.join(str(failure.seed) for failure in findings.failures)}")
     for failure in findings.failures[:SHOWN]:
         _show(failure, mutant, backend)
     never = missing(findings.counts, backend) if findings.runs >= ENOUGH_RUNS and mutant is None else []

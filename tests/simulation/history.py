@@ -191,6 +191,8 @@ class History:
                 kafka.committed.clear()  # as brokers do with a group's offsets of a topic that is deleted
             return
         if what == "cut":
+            if kafka.reads_again:
+                return  # what a former life left beyond P is believed
             # What lies behind P may be in Redis, by a tick that was aborted: that it was cut away is not noticed.
             kafka.note_change(share, below_position=not self.setup.backends)
             for shard, log in kafka.source.items():
@@ -200,6 +202,8 @@ class History:
             self.attempt(relay, Relay.finish)
         if kafka.transactions.unfinished() or not kafka.group.is_empty or self.relays:
             return  # a tool refuses
+        if kafka.has_unseen_cut:
+            return  # nothing but the offsets tells of it
         kafka.note_change()
         if what == "lost":
             kafka.committed.clear()

@@ -191,7 +191,14 @@ def test_a_history_that_once_broke_a_promise_breaks_none(plan: Plan) -> None:
     assert wrong_with(plan) == []
 
 
-SEEDS = {3244: "KafkaBuckets", 143314: "RedisZset", 8311: "Redelivery", 910123: "RedisZset", 910570: "Identity"}
+SEEDS = {
+    3244: "KafkaBuckets",
+    143314: "RedisZset",
+    8311: "Redelivery",
+    910123: "RedisZset",
+    910570: "Identity",
+    1002501: "Identity",
+}
 """3244: Kafka refused a batch without telling which record it was. Records went one by one for five seconds, and
 reading up to the refused one again took longer: each time it was refused without a name once more, and its shard stood
 still. 143314: so many due times that coming to rest took more turns than were waited for. 8311: a message was put
@@ -199,7 +206,8 @@ off, came back and was redelivered; the next one of its id, read in the same chu
 waited in the backlog, which was delivered in the end though both had replaced it. 910123: the coordinator of these
 histories did not know a name that was to be taken late, and ended by a commit under it. 910570: a relay remembered that
 Kafka had refused a record, lost the partition, and made a dead letter of what was at that offset when the log had been
-cut, which was accepted."""
+cut, which was accepted. 1002501: the offsets were lost, which was accepted, and the log was cut before its next record
+came: no relay knew in which leader epoch it had been, and took what followed for what it had delivered."""
 
 
 @pytest.mark.parametrize(("seed", "backend"), SEEDS.items())

@@ -281,7 +281,7 @@ class Takeover:
             progress = None
         offset_reset = offset_reset and begin is not Begin.WITH_REPEATS
         plan = self._backlog.plan(partition, progress, bounds, self._target.owner, offset_reset=offset_reset)
-        plan = self._of_this_topic(partition, plan, seen.topic)
+        plan = self._of_this_topic(partition, plan, seen, bounds)
         plan = self._examined(partition, progress, plan, bounds)
         return self._with_missing(partition, self._with_rules(plan), bounds)
 
@@ -334,12 +334,19 @@ class Takeover:
         self._lost[partition] = max(self._lost.get(partition, 0), lost)
         writes += forgotten.writes
 
-    def _of_this_topic(self, partition: int, plan: Plan, topic: SourceTopic) -> Plan:
-        """Return a plan that names the topic, as far as it is known."""
-        was, now = plan.progress.identity, topic.identity
+    def _of_this_topic(self, partition: int, plan: Plan, seen: Seen, bounds: Bounds) -> Plan:
+        """Return a plan that names the topic, and the leader epoch below its position, as far as these are known."""
+        was, now = plan.progress.identity, seen.topic.identity
         identity = was._replace(cluster=now.cluster or was.cluster, topic=now.topic or was.topic)
+        if identity.epoch < 0 and not identity.gap and self._is_the_end(partition, plan.progress.position, bounds):
+            # An offset that was set, or taken from the backlog, has no epoch, and none is read before the next record.
+            identity = identity._replace(epoch=seen.epochs.get(partition, -1))
         progress = plan.progress._replace(identity=identity)
         return plan._replace(progress=progress, lost_records=self._lost.get(partition))
+
+    def _is_the_end(self, partition: int, position: int, bounds: Bounds) -> bool:
+        """Tell whether a log has records below a position, and nothing behind it, not even in open transactions."""
+        return bounds.low < position == bounds.end == self._source.end(partition)
 
     def _with_missing(self, partition: int, plan: Plan, bounds: Bounds) -> Plan:
         """Return a plan that counts what an empty backlog lacks, unless all of that was done: it is too old to wait."""

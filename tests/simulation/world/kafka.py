@@ -112,6 +112,29 @@ class Kafka:
         self.cuts.append({shard: end if kept is not None else NEVER_CUT for shard, end in share.items()})
         self.former.append({shard: log.copied() for shard, log in self.source.items()})
 
+    @property
+    def reads_again(self) -> bool:
+        """Return whether less is committed, or nothing, than was of these very logs; a tool's offset says nothing."""
+        cuts = [number for number, ends in zip(self.changes, self.cuts, strict=True) if min(ends.values()) < NEVER_CUT]
+        was: dict[int, int] = {}
+        for commit in self.commits[max(cuts, default=0) :]:
+            for shard, progress in commit.progress.items():
+                was[shard] = max(was.get(shard, 0), progress.position)
+        bare = {shard for shard, committed in self.committed.items() if not committed.metadata}
+        now = {shard: decode_progress(*committed).position for shard, committed in self.committed.items()}
+        return any(now.get(shard, -1) < position for shard, position in was.items() if shard not in bare)
+
+    @property
+    def has_unseen_cut(self) -> bool:
+        """Return whether a log was cut below what is committed, and not accepted since."""
+        taken = {shard: decode_progress(*committed) for shard, committed in self.committed.items()}
+        ends = {shard: min(cuts[shard] for cuts in self.cuts) for shard in taken} if self.cuts else {}
+        return any(
+            ends[shard] < progress.position and progress.identity.epoch < self.source[shard].epoch
+            for shard, progress in taken.items()
+            if shard in ends
+        )
+
     def take(self, sent: Sent) -> None:
         """Append a record: to a bucket topic, to the source, or to what the readers of targets see."""
         record = sent.record
