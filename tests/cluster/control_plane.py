@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +22,7 @@ from playground.kube.kubectl import Kubectl
 from tests.cluster.audit import POLICY, AuditLog
 from tests.cluster.kubeconfig import certificate_user, write_kubeconfig
 
+from delaytopic_local.errors import ServerStartError
 from delaytopic_local.servers.process import ManagedProcess, free_port
 from delaytopic_process.waiting import wait_until
 
@@ -48,10 +49,6 @@ CONTROLLERS = (
 )
 ATTEMPTS = 20
 SERVER_NAMES = ("DNS:localhost", "DNS:kubernetes.default.svc", "IP:127.0.0.1")
-
-
-class ControlPlaneError(Exception):
-    """A part of the control plane ended or did not answer in time; the text carries the end of its log."""
 
 
 class Place(NamedTuple):
@@ -163,14 +160,14 @@ class OwnControlPlane(ControlPlane):
         self._manager = self._process("kube-controller-manager", self._manager_arguments())
 
     def start(self) -> None:
-        """Start everything and wait until it answers; raises ControlPlaneError."""
+        """Start everything and wait until it answers; raises ServerStartError."""
         self._etcd.start()
         self.start_api_server()
         if self._before_controllers:
             self.kubectl.apply(self._before_controllers)
             self._await_definitions()
         self._manager.start()
-        self._await("kube-controller-manager", self._manager, self._manager_works)
+        self._manager.await_ready(self._manager_works, timeout_seconds=START_SECONDS)
 
     def _await_definitions(self) -> None:
         """kubectl gives up on an object that has no conditions yet, instead of waiting for them."""
@@ -178,12 +175,12 @@ class OwnControlPlane(ControlPlane):
             waited = self.kubectl.run("wait", "--for=condition=Established", "crd", "--all")
             if waited.returncode == 0:
                 return
-        raise ControlPlaneError(f"the CRDs were not established: {waited.stderr}")
+        raise ServerStartError(f"the CRDs were not established: {waited.stderr}")
 
     def start_api_server(self) -> None:
-        """Start it and wait until it is ready; raises ControlPlaneError."""
+        """Start it and wait until it is ready; raises ServerStartError."""
         self._api_server.start()
-        self._await("kube-apiserver", self._api_server, self._is_ready)
+        self._api_server.await_ready(self._is_ready, timeout_seconds=START_SECONDS)
 
     def stop_api_server(self) -> None:
         """End it gracefully; clients find nobody there."""
@@ -285,13 +282,6 @@ class OwnControlPlane(ControlPlane):
             "--kube-api-qps=200",
             "--kube-api-burst=400",
         ]
-
-    def _await(self, name: str, process: ManagedProcess, answers: Callable[[], bool]) -> None:
-        in_time = wait_until(lambda: not process.is_running() or answers(), timeout_seconds=START_SECONDS)
-        if in_time and process.is_running():
-            return
-        what = f"did not answer in {START_SECONDS:.0f} s" if process.is_running() else "ended while starting"
-        raise ControlPlaneError(f"{name} {what}; the end of {process.log_file}:\n{process.log_tail()}")
 
     def _is_ready(self) -> bool:
         try:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import ClassVar
 
 from delaytopic_gateway.client.topics import all_partitions_lead
-from delaytopic_local.errors import EmbeddedServerError, ServerStartError
+from delaytopic_local.errors import ServerStartError
+from delaytopic_local.servers.embedded_server import EmbeddedServer
 from delaytopic_local.servers.kafka_jars import KafkaRuntime, kafka_runtime, print_progress
 from delaytopic_local.servers.kafka_settings import (
     FIRST_NODE_ID,
@@ -20,10 +19,7 @@ from delaytopic_local.servers.kafka_settings import (
     properties_text,
 )
 from delaytopic_local.servers.process import ManagedProcess, accepts_connections, free_port
-from delaytopic_process.waiting import wait_until
 
-START_TIMEOUT_SECONDS = 90.0
-STOP_GRACE_SECONDS = 30.0
 LOOKS_IN_VAIN = 30
 """A broker that lives by the metadata is fenced at one of the controller's first looks: these take seven seconds."""
 _LOG_OPTIONS = (
@@ -39,13 +35,15 @@ _LOG_FENCING = (
 )
 
 
-class KafkaServer:
-    """A KRaft node (broker and controller in one) with its data under a directory, on 127.0.0.1.
+class KafkaServer(EmbeddedServer):
+    """A KRaft node: broker and controller in one.
 
-    The port is chosen once and survives stop, kill and restart, as does the data. As a context manager it starts
-    on entry and stops on exit. The kernel kills it when this process dies. It is a cluster of its own, unless it is
-    told which node of another it is: those are started side by side, as none answers before most of them do.
+    It is a cluster of its own, unless it is told which node of another it is: those are started side by side, as none
+    answers before most of them do.
     """
+
+    start_seconds: ClassVar[float] = 90.0
+    grace_seconds: ClassVar[float] = 30.0
 
     def __init__(
         self,
@@ -62,90 +60,31 @@ class KafkaServer:
 
         Raises what `kafka_runtime` raises: without the wheels, or when Kafka can't be downloaded.
         """
-        self.directory = directory
-        self.port = port or free_port()
-        self._node = node or ClusterNode([f"127.0.0.1:{free_port(avoid=frozenset({self.port}))}"])
+        port = port or free_port()
+        self._node = node or ClusterNode([f"127.0.0.1:{free_port(avoid=frozenset({port}))}"])
         self._settings = dict(settings or {})
         self._runtime: KafkaRuntime = kafka_runtime(report=report)
         heap = (f"-Xms{min(256, heap_mib)}m", f"-Xmx{heap_mib}m")
-        self._process = ManagedProcess(
-            "Kafka",
-            self._java("kafka.Kafka", str(self._properties_file), options=(*heap, *jvm_options)),
-            log_file=directory / "server.log",
-        )
+        properties = directory / "server.properties"
+        command = self._java("kafka.Kafka", str(properties), options=(*heap, *jvm_options))
+        super().__init__("Kafka", command, directory, port)
+        self._properties_file = properties
 
     @property
     def bootstrap_servers(self) -> str:
         """The address that Kafka clients take as `bootstrap.servers`."""
         return f"127.0.0.1:{self.port}"
 
-    @property
-    def log_file(self) -> Path:
-        """The broker's own log, warnings and worse."""
-        return self._process.log_file
-
-    @property
-    def pid(self) -> int:
-        """The process id of the broker."""
-        return self._process.pid
-
-    def is_running(self) -> bool:
-        """Tell whether the broker's process is there."""
-        return self._process.is_running()
-
-    def start(self) -> None:
-        """Format the storage when it is new, start the broker and wait until it answers.
-
-        Raises ServerStartError with the end of the log when it ends or does not answer in time.
-        """
-        if self.is_running():
-            raise EmbeddedServerError(f"Kafka is running already (pid {self.pid})")
-        self.directory.mkdir(parents=True, exist_ok=True)
+    def _prepare(self) -> None:
+        """Write the settings, and format the storage when it is new."""
         self._write_properties(self._properties_file, self._broker_settings())
         if not (self._data_directory / "meta.properties").exists():
             self._format_storage()
         elif self._node.is_alone and not (self._data_directory / ".kafka_cleanshutdown").exists():
             self._fence_its_former_self()
-        self._process.start()
-        self._wait_until_it_answers()
 
-    def stop(self) -> None:
-        """End it gracefully (SIGTERM, after a grace SIGKILL). Nothing when it is not running."""
-        self._process.stop(grace_seconds=STOP_GRACE_SECONDS)
-
-    def kill(self) -> None:
-        """End it with SIGKILL, as a crash would."""
-        self._process.kill()
-
-    def restart(self) -> None:
-        """Stop it gracefully when it runs, and start it again on the same port with the same data."""
-        self.stop()
-        self.start()
-
-    def send_signal(self, number: signal.Signals) -> None:
-        """Send it a signal: SIGSTOP freezes it, SIGCONT lets it go on."""
-        self._process.send_signal(number)
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.kill()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    @property
-    def _properties_file(self) -> Path:
-        return self.directory / "server.properties"
-
-    @property
-    def _data_directory(self) -> Path:
-        return self.directory / "data"
+    def _answers(self) -> bool:
+        return accepts_connections(self.port) and all_partitions_lead(self.bootstrap_servers)
 
     def _java(self, main_class: str, *arguments: str, options: tuple[str, ...] = ()) -> list[str]:
         runtime = self._runtime
@@ -182,24 +121,12 @@ class KafkaServer:
         )
         controller.start()
         try:
-            self._wait(controller, lambda: has_fenced(log_file.read_text(encoding="utf-8", errors="replace")))
+            controller.await_ready(
+                lambda: has_fenced(log_file.read_text(encoding="utf-8", errors="replace")),
+                timeout_seconds=self.start_seconds,
+            )
         finally:
-            controller.stop(grace_seconds=STOP_GRACE_SECONDS)
-
-    def _wait_until_it_answers(self) -> None:
-        self._wait(
-            self._process, lambda: accepts_connections(self.port) and all_partitions_lead(self.bootstrap_servers)
-        )
-
-    @staticmethod
-    def _wait(process: ManagedProcess, ready: Callable[[], bool]) -> None:
-        """Wait until it is ready; kills it and raises ServerStartError when it ended or takes too long."""
-        in_time = wait_until(lambda: not process.is_running() or ready(), timeout_seconds=START_TIMEOUT_SECONDS)
-        if in_time and process.is_running():
-            return
-        what = f"was not ready in {START_TIMEOUT_SECONDS:.0f} s" if process.is_running() else "ended while starting"
-        process.kill()
-        raise ServerStartError(f"{process.name} {what}; the end of {process.log_file}:\n{process.log_tail()}")
+            controller.stop(grace_seconds=self.grace_seconds)
 
 
 def has_fenced(log: str) -> bool:

@@ -11,11 +11,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from delaytopic_local.errors import EmbeddedServerError
+from delaytopic_local.errors import EmbeddedServerError, ServerStartError
+from delaytopic_process.waiting import wait_until
 
 _WRAPPER = Path(__file__).with_name("die_with_parent.py")
 # The kernel's signal comes when the *thread* that started the child ends. So one thread, which lives as long as the
@@ -68,6 +69,15 @@ class ManagedProcess:
         self.log_file.parent.mkdir(parents=True, exist_ok=True)
         self._asked_to_stop = False
         self._child = spawn(self.command, self.log_file, self._environment)
+
+    def await_ready(self, ready: Callable[[], bool], *, timeout_seconds: float) -> None:
+        """Wait until it is ready; kill it and raise ServerStartError when it ended or takes too long."""
+        in_time = wait_until(lambda: not self.is_running() or ready(), timeout_seconds=timeout_seconds)
+        if in_time and self.is_running():
+            return
+        what = f"was not ready in {timeout_seconds:.0f} s" if self.is_running() else "ended while starting"
+        self.kill()
+        raise ServerStartError(f"{self.name} {what}; the end of {self.log_file}:\n{self.log_tail()}")
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal (SIGSTOP and SIGCONT freeze and thaw it) to its process group; nothing when it has ended."""
