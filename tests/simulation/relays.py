@@ -197,8 +197,9 @@ class Relay:
 
     def _note_clocks(self) -> None:
         """Count the turns in which delivery was held, and the cursors that have gone back."""
-        clock = self.loop.snapshot().clock
-        self.kafka.counts["path: delivery held"] += clock is not None and not clock.believed
+        if self.second_clock is not None:
+            clock = self.loop.snapshot().clock
+            self.kafka.counts["path: delivery held"] += clock is not None and not clock.believed
         back = {partition for partition, shard in self.loop.shards.items() if shard.done.ahead is not None}
         self.kafka.counts["path: cursor went back"] += len(back - self._back)
         self._back = back
