@@ -193,6 +193,7 @@ def test_a_threshold_of_all_records_tells_the_hours_in_which_it_was_broken(story
     ]
 
 
+@pytest.mark.nightly
 def test_a_threshold_that_was_away_for_a_run_counts_anew(story: Story, spark: SparkSession, tmp_path: Path) -> None:
     runs = Runs(spark, Ledger(spark, str(tmp_path), "tests/orders"))
     first = runs.run(minute_ms(10), TWO, *sent_in(runs, 0))

@@ -113,6 +113,7 @@ def test_of_two_runs_of_a_plan_the_first_to_commit_counts_with_all_its_tables(
     assert {f"runs/{name}" for name in run_folders(spark, place)} == {winner.folder, following.folder}
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("carries out six runs")
 def test_a_run_that_was_frozen_while_many_others_came_after_it_changes_nothing(
     spark: SparkSession, tmp_path: Path

@@ -142,7 +142,9 @@ def assert_readers_agree(spark: SparkSession, topic: AuditedTopic, start: int, e
 
 @pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")
 # Everything; from within a transaction to behind an aborted one; nothing but what is not handed out.
-@pytest.mark.parametrize(("start", "end"), [(0, 34), (5, 12), (31, 34)])
+@pytest.mark.parametrize(
+    ("start", "end"), [(0, 34), *(pytest.param(*part, marks=pytest.mark.nightly) for part in ((5, 12), (31, 34)))]
+)
 def test_both_readers_give_the_same_rows(
     spark: SparkSession, transactional: tuple[AuditedTopic, list[int]], start: int, end: int
 ) -> None:
@@ -175,7 +177,10 @@ def test_both_readers_give_the_same_rows_of_a_dialect_that_reads_values(
 
 
 @pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")
-@pytest.mark.parametrize(("latter", "wait_ms"), [(Dialect.NATIVE, 7_000), (Dialect.BLACK_BOX, 9_000)])
+@pytest.mark.parametrize(
+    ("latter", "wait_ms"),
+    [(Dialect.NATIVE, 7_000), pytest.param(Dialect.BLACK_BOX, 9_000, marks=pytest.mark.nightly)],
+)
 def test_both_readers_give_the_same_rows_by_the_rules_of_their_offsets(
     spark: SparkSession, audited: MakeTopic, latter: Dialect, wait_ms: int
 ) -> None:

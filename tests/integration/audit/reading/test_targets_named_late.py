@@ -65,6 +65,7 @@ def refuse(topic: AuditedTopic, offset: int, append_ms: int) -> None:
     produce(topic, topic.dead_letter, append_ms, headers)
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("carries out four runs, one after the other")
 def test_a_target_that_appears_in_a_later_run_than_its_schedules_is_audited_exactly_in_all_runs(
     spark: SparkSession, topic: AuditedTopic
