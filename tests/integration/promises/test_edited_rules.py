@@ -124,7 +124,14 @@ def rolled_out(route: Route, relay: RelayProcess) -> RelayProcess:
 
 
 WAYS: Mapping[str, Edit] = {"restarted": restarted, "rolled out": rolled_out}
-AT_NIGHT = {*product(CASES, ["rolled out"])} - {("headers", "rolled out"), ("to a fixed delay", "rolled out")}
+EVERY_DAY = {
+    *product((REDIS, BUCKETS), ("headers", "to a fixed delay"), ["restarted"]),
+    (REDIS, "headers", "rolled out"),
+    (BUCKETS, "to a fixed delay", "rolled out"),
+    (REDIS, "to headers", "restarted"),
+    (BUCKETS, "to another fixed delay", "restarted"),
+}
+"""What a rollout adds is the same whatever is edited, and in which backend it waits."""
 
 
 @pytest.fixture(scope="module")
@@ -134,12 +141,10 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
         yield server
 
 
-@pytest.fixture(params=[REDIS, BUCKETS])
-def make(
-    request: pytest.FixtureRequest, kafka: KafkaAddress, redis: RedisServer, tmp_path: Path
-) -> Iterator[MakeRoute]:
-    """Makes a DelayTopic for each backend."""
-    with making_routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path, request.param) as making:
+@pytest.fixture
+def make(backend: str, kafka: KafkaAddress, redis: RedisServer, tmp_path: Path) -> Iterator[MakeRoute]:
+    """Makes a DelayTopic of the backend."""
+    with making_routes(Servers(kafka.bootstrap_servers, redis.url), tmp_path, backend) as making:
         yield making
 
 
@@ -192,12 +197,12 @@ def settled(route: Route, expected: Mapping[int, Arrival], ended_ms: int = 0) ->
 
 @pytest.mark.takes_long("what waits has to be delivered at the time that it had before the edit")
 @pytest.mark.parametrize(
-    ("name", "way"),
+    ("backend", "name", "way"),
     [
-        # What a rollout adds is the same whatever is edited.
-        pytest.param(name, way, marks=pytest.mark.nightly if (name, way) in AT_NIGHT else ())
-        for name, way in product(CASES, WAYS)
+        pytest.param(*each, marks=[] if each in EVERY_DAY else [pytest.mark.nightly])
+        for each in product((REDIS, BUCKETS), CASES, WAYS)
     ],
+    indirect=["backend"],
 )
 def test_p1_p2_p3_an_edit_neither_loses_nor_doubles_nor_moves_what_waits(make: MakeRoute, name: str, way: str) -> None:
     case = CASES[name]

@@ -22,6 +22,22 @@ BUCKETS_NIGHTLY = pytest.mark.parametrize(
     "backend", [REDIS, pytest.param(BUCKETS, marks=pytest.mark.nightly)], indirect=True
 )
 """For a test whose other backend is held day by day by a quicker test or by the simulation."""
+IN_TURN = pytest.mark.parametrize(
+    ("backend", "speedups"),
+    [
+        pytest.param(backend, speedups, id=f"{backend}-in {language}", marks=marks)
+        for backend, speedups, language, marks in (
+            (REDIS, True, "C", ()),
+            (BUCKETS, False, "Python", ()),
+            (REDIS, False, "Python", pytest.mark.nightly),
+            (BUCKETS, True, "C", pytest.mark.nightly),
+        )
+    ],
+    indirect=True,
+)
+"""For a test of both backends whose relays may have the speedups or not: each value of both every day, all pairs at
+night.
+"""
 ONLY_BUCKETS = pytest.mark.parametrize("backend", [BUCKETS], indirect=True)
 """For a test of what happens to bucket topics."""
 IN_PYTHON_TOO = pytest.mark.parametrize("speedups", [True, False], ids=["in C", "in Python"], indirect=True)

@@ -11,7 +11,7 @@ from tests.support.relay.faults import assert_exact
 from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.records import (
     BOTH_BACKENDS,
-    IN_PYTHON_TOO,
+    IN_TURN,
     MakeRoute,
     Sent,
     at,
@@ -85,8 +85,7 @@ def test_p1_p2_p3_the_shards_of_a_relay_that_leaves_go_to_the_one_that_is_there(
     assert_exact(route.settled_verdict())
 
 
-@BOTH_BACKENDS
-@IN_PYTHON_TOO
+@IN_TURN
 @pytest.mark.takes_long("a relay starts again under load")
 def test_p1_p2_p3_p4_a_relay_that_was_killed_and_is_started_again_by_hand_goes_on_before_its_session_ends(
     make_route: MakeRoute, speedups: bool

@@ -173,7 +173,7 @@ def test_p1_a_group_that_a_tool_has_set_to_the_end_delivers_what_waits_in_redis(
 @pytest.mark.takes_long("two relays start one after another")
 def test_p2_a_group_that_was_deleted_stands_still_until_repeats_are_accepted(make_route: MakeRoute) -> None:
     route = make_route(partitions=1)
-    due_ms = now_ms() + 30_000
+    due_ms = now_ms() + 15_000
     send(route, [Sent(b"k", b"%d" % n, [at(due_ms)], 0) for n in range(50)])
     first = route.start_relay()
     until_committed(route, 50)

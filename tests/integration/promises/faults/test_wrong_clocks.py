@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.relay.process import RelayProcess, wait_for
-from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.records import BOTH_BACKENDS, BUCKETS_NIGHTLY, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import Route
 from tests.support.shifted_clock import ShiftedClock
 
@@ -54,7 +54,7 @@ def until_taken_in(relay: RelayProcess, records: int) -> None:
 
 
 @pytest.mark.takes_long("a relay waits in vain for some seconds, and starts twice")
-@BOTH_BACKENDS
+@BUCKETS_NIGHTLY
 def test_a_clock_that_is_an_hour_ahead_at_the_start_delivers_nothing_and_all_of_it_once_it_is_right(
     make_route: MakeRoute, tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ def send_far(route: Route, after_ms: int, records: int = 200) -> None:
 
 
 @ONLY_BUCKETS
+@pytest.mark.nightly  # a record that no relay signed is left out each day, in the tests of hostile backlogs
 @pytest.mark.takes_long("a bucket is read when half of a delay is over")
 def test_a_foreign_record_in_a_bucket_is_left_out_and_named(route: Route) -> None:
     relay = route.start_relay().wait_until_delivering(PARTITIONS)

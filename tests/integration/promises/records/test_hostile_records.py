@@ -22,8 +22,8 @@ GOOD = 100
 HOSTILE = 40
 EMPTY_HEADERS = 99_999
 """And one to say when, in 200 kB. Of a record with more of them the client library hands over none."""
-IDS = 60_000
-"""More than 16 MiB have room for."""
+IDS = 30_000
+"""Three times as many as a MiB has room for."""
 YEAR_MS, MINUTE_MS = 31_536_000_000, 60_000
 NAMES = 10_000
 LATEST_MS = 10_000

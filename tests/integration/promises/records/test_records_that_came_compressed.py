@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime
+from itertools import product
 from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Producer
 from tests.support.relay.process import RelayProcess, wait_for
-from tests.support.relay.records import BOTH_BACKENDS, IN_PYTHON_TOO, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.records import (
+    BUCKETS,
+    BUCKETS_NIGHTLY,
+    REDIS,
+    MakeRoute,
+    Sent,
+    at,
+    now_ms,
+    produce,
+)
 from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter
@@ -30,7 +40,15 @@ AT_ONCE_MS, FAR_MS = 1_000, 4_000
 ON_TIME_MS = 5_000
 """As late as a record may be that nothing disturbs, on a machine with other work."""
 
-BOTH_GUARANTEES = pytest.mark.parametrize("guarantee", ["AtLeastOnce", "ExactlyOnce"])
+GUARANTEES = ("AtLeastOnce", "ExactlyOnce")
+BOTH_GUARANTEES = pytest.mark.parametrize("guarantee", GUARANTEES)
+EVERY_DAY = {
+    (REDIS, True, "ExactlyOnce"),
+    (REDIS, False, "AtLeastOnce"),
+    (BUCKETS, True, "AtLeastOnce"),
+    (BUCKETS, False, "ExactlyOnce"),
+}
+"""Backend, speedups, guarantee: each pair of two of these is among them."""
 
 
 class Letter(NamedTuple):
@@ -40,9 +58,14 @@ class Letter(NamedTuple):
     said: DeadLetter | None
 
 
-@BOTH_BACKENDS
-@IN_PYTHON_TOO
-@BOTH_GUARANTEES
+@pytest.mark.parametrize(
+    ("backend", "speedups", "guarantee"),
+    [
+        pytest.param(*each, marks=[] if each in EVERY_DAY else [pytest.mark.nightly])
+        for each in product((REDIS, BUCKETS), (True, False), GUARANTEES)
+    ],
+    indirect=["backend", "speedups"],
+)
 def test_a_large_record_that_came_compressed_is_delivered_whole_and_its_neighbours_once(
     make_route: MakeRoute, guarantee: str, speedups: bool
 ) -> None:
@@ -116,7 +139,7 @@ def test_a_dead_letter_that_may_not_have_its_value_says_until_when_the_source_ha
     assert started_over(relay) == []
 
 
-@BOTH_BACKENDS
+@BUCKETS_NIGHTLY
 @BOTH_GUARANTEES
 def test_a_record_that_kafka_finds_too_large_even_compressed_costs_its_neighbours_no_record(
     make_route: MakeRoute, guarantee: str
