@@ -115,6 +115,7 @@ def test_records_are_searched_moved_released_and_cancelled(page: Page, session: 
     assert [each for each in session.values(session.target) if each.startswith("mouse")] == ["mouse-released"]
 
 
+@pytest.mark.nightly  # each day one is sent again by REST
 def test_a_dead_letter_is_sent_again_with_a_time_that_mends_it(page: Page, session: LocalSession) -> None:
     session.send(
         [Sent(b"k", b"letter-1", [("deliver-at", b"soon")], 0), Sent(b"k", b"letter-2", [("deliver-at", b"x")], 0)]

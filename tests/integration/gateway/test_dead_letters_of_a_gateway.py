@@ -280,6 +280,7 @@ def test_places_beyond_what_kafka_remembers_beside_an_offset_are_refused_before_
     assert letters.sent() == letters.written
 
 
+@pytest.mark.nightly
 def test_kafka_remembers_as_many_places_as_are_taken(letters: Letters, client: Client) -> None:
     """Two characters each: as many as are taken of what brokers keep beside an offset."""
     letters.write(*["expired"] * 2_980)

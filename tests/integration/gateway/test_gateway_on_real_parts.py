@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.support.relay.process import RelayProcess, wait_for
-from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, now_ms
+from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute, now_ms
 from tests.support.relay.route import PARTITIONS, Route
 from tests.support.relay.routes import STEADY
 
@@ -87,7 +87,7 @@ def client_of(route: Route, relay: RelayProcess) -> Iterator[Client]:
         yield Client(f"{url}/v1/delaytopics/{config.namespace}/{config.name}")
 
 
-@BOTH_BACKENDS
+@BUCKETS_NIGHTLY
 def test_records_are_scheduled_moved_released_and_cancelled(make_route: MakeRoute) -> None:
     route = make_route(schedule={"maxDelay": "12h"}, limits=STEADY)
     relay = route.start_relay().wait_until_delivering(PARTITIONS)

@@ -17,7 +17,7 @@ from delaytopic_gateway.client.topics import TopicPlan, create_topics
 pytestmark = pytest.mark.integration
 
 
-@pytest.mark.parametrize("guarantee", ["ExactlyOnce", "AtLeastOnce"])
+@pytest.mark.parametrize("guarantee", ["ExactlyOnce", pytest.param("AtLeastOnce", marks=pytest.mark.nightly)])
 def test_records_for_topics_without_the_right_become_dead_letters_and_the_others_arrive(
     guarded_route: GuardedRoute,
     guarded_kafka: SecureKafka,

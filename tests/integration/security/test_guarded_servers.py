@@ -79,6 +79,7 @@ def test_a_relay_delivers_through_scram_and_tls_and_a_redis_with_tls_client_cert
     assert PASSWORD not in relay.config.read_text()
 
 
+@pytest.mark.nightly  # each day relays log in through SCRAM and TLS, and by certificates
 def test_a_relay_delivers_through_plain_and_tls(
     guarded_route: GuardedRoute, guarded_kafka: SecureKafka, certificates: Certificates, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_relay_that_does_not_trust_the_brokers_authority_says_so(
     assert "kafka.security" in words
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("a relay asks Kafka for ten seconds before it says that it waits")
 def test_a_relay_without_the_certificate_that_the_broker_asks_for_waits_and_its_log_says_why(
     guarded_route: GuardedRoute, guarded_kafka: SecureKafka, certificates: Certificates

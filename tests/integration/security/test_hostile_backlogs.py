@@ -139,7 +139,7 @@ def test_with_a_key_nothing_is_delivered_that_somebody_else_put_into_the_backlog
 @pytest.mark.takes_long("three relays start, one after another, while records wait")
 def test_keys_are_set_rotated_and_replaced_while_records_wait(make_route: MakeRoute, tmp_path: Path) -> None:
     route = make_route()
-    due_ms = now_ms() + 25_000
+    due_ms = now_ms() + 15_000
     batch = [Sent(b"k", b"%d" % number, [at(due_ms + number)], number % PARTITIONS) for number in range(200)]
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
     produce(route.servers.bootstrap_servers, route.source, batch)

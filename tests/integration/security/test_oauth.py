@@ -107,6 +107,7 @@ def test_a_relay_delivers_with_tokens_and_tells_nobody_its_secret(
     assert [word for word in (CLIENT_ID, CLIENT_SECRET) if word in written] == []
 
 
+@pytest.mark.nightly
 def test_a_relay_delivers_with_tokens_and_a_backlog_in_kafka(
     guarded_route: GuardedRoute, kafka: OAuthKafka, tmp_path: Path
 ) -> None:
@@ -223,6 +224,7 @@ def test_a_relay_waits_for_an_issuer_that_is_away_says_so_and_starts_when_it_is_
     assert [line for line in lines_of(relay, "warning") if line["event"] == "waiting"] != []
 
 
+@pytest.mark.nightly  # each day the operator meets such an issuer
 @pytest.mark.takes_long("a relay asks Kafka for ten seconds before it says that it waits")
 def test_a_relay_whose_issuer_is_overloaded_waits_and_names_the_issuer_among_what_to_look_at(
     guarded_route: GuardedRoute, kafka: OAuthKafka, tmp_path: Path
@@ -300,6 +302,7 @@ def test_the_operator_names_an_issuer_that_is_overloaded_among_what_to_look_at(k
             cluster.view(["any"], fresh=True)
 
 
+@pytest.mark.nightly  # each day a relay meets such an issuer
 @pytest.mark.takes_long("a client asks an issuer again after ten seconds")
 def test_the_operator_waits_for_an_issuer_that_is_away_and_goes_on_when_it_is_there(kafka: OAuthKafka) -> None:
     kafka.issuer.answer = NOT_FOUND

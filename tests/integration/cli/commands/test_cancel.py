@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from tests.support.metrics_page import samples, value_of
 from tests.support.relay.process import RelayProcess, wait_for
-from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, now_ms
+from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute, now_ms
 from tests.support.relay.route import PARTITIONS, Route
 from tests.support.relay.routes import STEADY
 
@@ -47,7 +47,7 @@ def pending(relay: RelayProcess) -> list[str]:
     return sorted(record.id or "" for record in document.records)
 
 
-@BOTH_BACKENDS
+@BUCKETS_NIGHTLY
 def test_ten_ids_of_a_producer_that_partitions_by_crc32_are_cancelled(
     make_route: MakeRoute, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -201,7 +201,8 @@ def test_all_is_what_was_not_sent_before(letters: Letters, capsys: pytest.Captur
     ]
 
 
-@pytest.mark.parametrize("when", ["before", pytest.param("after", marks=pytest.mark.nightly)])
+@pytest.mark.nightly  # each day a gateway is killed in the middle: it sends by the same code
+@pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_in_the_middle_and_started_again_it_sends_each_once(when: str, letters: Letters, halted: Halted) -> None:
     letters.write(*["expired"] * 7)
     halted(when).kill()

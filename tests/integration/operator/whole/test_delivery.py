@@ -118,15 +118,9 @@ def test_a_line_of_kubectl_get_tells_how_it_stands(running: Platform, reminders:
     assert "records are taken in and delivered at their own time" in shown
 
 
+@pytest.mark.nightly  # each day relays hand a backlog over to those with another backend, there and back
 @pytest.mark.takes_long("each rollout waits ten seconds for its pods to settle")
-@pytest.mark.parametrize(
-    "backends",
-    [
-        pytest.param(["KafkaBuckets"], id="to bucket topics"),
-        # Every day test_the_backend_changes_twice_under_load_and_the_backlog_moves_along goes both ways.
-        pytest.param(["KafkaBuckets", "RedisZset"], id="and back", marks=pytest.mark.nightly),
-    ],
-)
+@pytest.mark.parametrize("backends", [["KafkaBuckets"], ["KafkaBuckets", "RedisZset"]], ids=["there", "and back"])
 def test_a_backlog_moves_to_another_backend_while_it_is_delivered(
     backends: list[str], running: Platform, tmp_path: Path
 ) -> None:

@@ -48,7 +48,9 @@ def verdict(examiner: KafkaExaminer, start: int, until: int = 0) -> TooLarge | N
 
 
 @pytest.mark.takes_long("a dozen processes unpack the batch one after another")
-@pytest.mark.parametrize("compression", ["gzip", "lz4", "zstd"])
+@pytest.mark.parametrize(
+    "compression", ["gzip", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("lz4", "zstd"))]
+)
 def test_a_batch_that_unpacks_to_more_than_the_limit_is_found_with_its_end(
     kafka: KafkaAddress, compression: str
 ) -> None:

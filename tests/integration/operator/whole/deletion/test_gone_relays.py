@@ -35,6 +35,7 @@ def patient_platform(run_platform: RunPlatform) -> Iterator[Platform]:
         yield platform
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("two relays start, and one goes")
 def test_a_pod_that_is_deleted_by_force_while_its_relay_is_frozen_delays_its_partitions_by_moments(
     patient_platform: Platform, node: LocalNode, tmp_path: Path
