@@ -381,6 +381,7 @@ def test_a_command_sends_with_tokens(kafka: OAuthKafka) -> None:
     assert [record.value for record in read_topic(kafka.plain, topic)] == [b"v"]
 
 
+@pytest.mark.nightly  # each day relays and a command come with tokens
 def test_delaytopic_local_makes_topics_and_runs_relays_with_tokens(kafka: OAuthKafka, tmp_path: Path) -> None:
     source, target, file = unique("local-source"), unique("local-target"), tmp_path / "topics.yaml"
     spec = {"source": {"topic": source}, "target": {"topic": target}, "backend": {"type": "KafkaBuckets"}}

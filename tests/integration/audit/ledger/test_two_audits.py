@@ -87,9 +87,8 @@ def test_a_place_that_takes_no_files_is_no_conflict(spark: SparkSession, tmp_pat
     assert not isinstance(raised.value, OvertakenError)
 
 
+@pytest.mark.nightly  # each day the quicker one of two audits counts
 @pytest.mark.takes_long("carries out three runs")
-# Each day a file is created once on S3, too.
-@pytest.mark.parametrize("place", ["a folder", pytest.param("S3", marks=pytest.mark.nightly)], indirect=True)
 def test_of_two_runs_of_a_plan_the_first_to_commit_counts_with_all_its_tables(
     spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,7 @@ def test_an_audit_that_does_not_reach_kafka_fails_and_says_why(tmp_path: Path, m
     assert "127.0.0.1:1" in found.message
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("shared_spark")
 @pytest.mark.takes_long("carries out three audits")
 def test_an_audit_that_goes_on_finds_all_that_came_meanwhile(

@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 NAMESPACE = "default"
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("the API server starts anew")
 def test_a_client_and_an_operator_find_an_api_server_that_was_away(
     own_control_plane: OwnControlPlane, make_kube: Callable[..., KubeApi], tmp_path: Path

@@ -44,6 +44,7 @@ def named(records: Iterable[RawRecord]) -> Counter[bytes | None]:
     return Counter(dict(record.headers)["scheduler-key"] for record in records)
 
 
+@pytest.mark.nightly  # each day simulated relays are killed amid them
 @pytest.mark.takes_long("a successor waits for the session of each relay that is killed")
 def test_p1_p2_a_delivery_its_tombstone_and_its_copy_are_there_once_each_when_relays_are_killed(
     make_route: MakeRoute,

@@ -9,7 +9,7 @@ import pytest
 from tests.support.relay import markers
 from tests.support.relay.faults import pass_time
 from tests.support.relay.process import wait_for
-from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute, Sent, produce
+from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, produce
 from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_api.records import ENDED, RECEIPT, RESTATED, Receipt
@@ -52,8 +52,9 @@ def send(route: Route, records: list[Sent]) -> None:
     produce(route.servers.bootstrap_servers, route.source, records)
 
 
+@pytest.mark.nightly  # each day simulated relays are killed amid them
 @pytest.mark.takes_long("a successor waits for the session of each relay that is killed")
-@BUCKETS_NIGHTLY
+@BOTH_BACKENDS
 def test_p1_p2_p3_what_nobody_ends_comes_back_once_when_relays_are_killed(make_route: MakeRoute, backend: str) -> None:
     rng = random.Random(20)
     route = make_route(schedule={"redelivery": {}})

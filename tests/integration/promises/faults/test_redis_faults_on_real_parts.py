@@ -52,6 +52,7 @@ def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_redis_is_wiped(
     assert_exact(route.settled_verdict())
 
 
+@pytest.mark.nightly  # each day simulated ones are set back
 @pytest.mark.takes_long("what waits has to build up twice, and to be delivered afterwards")
 def test_p1_p2_p3_nothing_is_lost_twice_or_early_when_redis_is_set_back_to_an_older_snapshot(
     route: Route, relay: RelayProcess, redis: RedisServer, tmp_path: Path

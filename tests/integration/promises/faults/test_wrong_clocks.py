@@ -92,7 +92,7 @@ def test_a_clock_that_is_an_hour_ahead_at_the_start_delivers_nothing_and_all_of_
 
 
 @pytest.mark.takes_long("a clock jumps and is set right, and relays look at it each second")
-@BOTH_BACKENDS
+@BUCKETS_NIGHTLY
 def test_a_clock_that_jumps_while_a_relay_works_holds_delivery_until_it_is_set_right(
     make_route: MakeRoute, tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_truncated_buckets_are_filled_again_from_the_source(make_route: MakeRout
     assert_exact(route.settled_verdict())
 
 
+@pytest.mark.nightly
 @ONLY_BUCKETS
 @pytest.mark.takes_long("a bucket is read when half of a delay is over")
 def test_a_segment_of_a_newer_version_stops_its_shard_alone_and_is_named(route: Route) -> None:

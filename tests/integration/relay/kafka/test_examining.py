@@ -99,6 +99,7 @@ def test_a_verdict_holds_until_reading_starts_behind_the_batch(kafka: KafkaAddre
     assert (first, at_once, behind) == (TooLarge(0, 2, LIMIT), TooLarge(0, 2, LIMIT), None)
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("no broker answers, and the client waits for ten seconds")
 def test_where_nothing_can_be_read_on_trial_nothing_is_found() -> None:
     connection = Settings({"bootstrap.servers": "127.0.0.1:1"})

@@ -99,6 +99,7 @@ def make_pair(platform: Platform, tmp_path: Path) -> Iterator[Callable[..., Pair
             operator.stop_whatever_happens()
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("a lease runs out, and then a drain waits for its records")
 def test_a_standby_ends_what_a_killed_leader_had_begun(
     make_pair: Callable[..., Pair], platform: Platform, tmp_path: Path
