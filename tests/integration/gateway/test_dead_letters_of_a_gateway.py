@@ -202,6 +202,7 @@ def test_all_are_sent_once_whoever_sends_them(letters: Letters, client: Client) 
     assert {each["sentAgain"] for each in client().document["deadLetters"]} == {True}
 
 
+@pytest.mark.nightly  # each day both are asked for the same, in the tests of the command
 def test_what_the_command_has_sent_is_not_sent_by_the_gateway(letters: Letters, client: Client) -> None:
     letters.write("expired", "too-large", "expired", "unsupported")
     letters.resend("--all", "--reason", "too-large")
@@ -213,6 +214,7 @@ def test_what_the_command_has_sent_is_not_sent_by_the_gateway(letters: Letters, 
     assert letters.sent() == sorted(letters.written)
 
 
+@pytest.mark.nightly  # each day by the command, which sends by the same code
 def test_a_place_is_sent_once_however_often_it_is_asked_for(letters: Letters, client: Client) -> None:
     letters.write("expired", "expired", "expired")
 
@@ -242,6 +244,7 @@ def test_others_in_the_same_topic_wait_for_their_own(letters: Letters, others: L
     assert (letters.sent(), others.sent()) == (letters.written, others.written)
 
 
+@pytest.mark.nightly  # each day by the command, which sends by the same code
 def test_what_lacks_a_part_is_told_and_costs_no_other_anything(letters: Letters, client: Client) -> None:
     letters.write("expired")
     letters.write("too-large", omitted_bytes=9_000_000)

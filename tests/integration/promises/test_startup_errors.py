@@ -106,7 +106,7 @@ def test_a_secret_in_the_configuration_is_refused_and_not_repeated(tmp_path: Pat
     assert SECRET not in relay.log_file.read_text()
 
 
-@pytest.mark.parametrize("text", ["", "name: [unclosed"])
+@pytest.mark.parametrize("text", [pytest.param("", marks=pytest.mark.nightly), "name: [unclosed"])
 def test_a_configuration_that_is_no_document_is_refused(tmp_path: Path, text: str) -> None:
     relay = started_with(tmp_path, text)
 
@@ -177,7 +177,7 @@ def test_a_redis_that_evicts_is_refused(make_route: MakeRoute, own_redis: RedisS
     assert "noeviction" in words
 
 
-@pytest.mark.parametrize("given", [None, "a wrong password"])
+@pytest.mark.parametrize("given", [pytest.param(None, marks=pytest.mark.nightly), "a wrong password"])
 def test_a_redis_that_does_not_let_the_relay_in_is_named_and_no_secret_with_it(
     make_route: MakeRoute, own_redis: RedisServer, tmp_path: Path, given: str | None
 ) -> None:

@@ -135,7 +135,8 @@ def test_with_a_key_nothing_is_delivered_that_somebody_else_put_into_the_backlog
     assert "delaytopic_foreign_entries_total" in relay.get("/metrics")
 
 
-@pytest.mark.parametrize("backend", [REDIS, pytest.param(BUCKETS, marks=pytest.mark.nightly)], indirect=True)
+@BOTH_BACKENDS
+@pytest.mark.nightly  # each day keys change between simulated relays
 @pytest.mark.takes_long("three relays start, one after another, while records wait")
 def test_keys_are_set_rotated_and_replaced_while_records_wait(make_route: MakeRoute, tmp_path: Path) -> None:
     route = make_route()

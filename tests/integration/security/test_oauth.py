@@ -199,6 +199,7 @@ def test_a_relay_whose_tokens_are_for_others_ends_and_says_that_kafka_refuses_it
     assert "invalid_token" in words
 
 
+@pytest.mark.nightly
 def test_a_relay_with_no_authorities_at_all_ends_and_says_what_it_cannot_use(
     guarded_route: GuardedRoute, kafka: OAuthKafka, tmp_path: Path
 ) -> None:

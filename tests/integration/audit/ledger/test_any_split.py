@@ -77,6 +77,7 @@ def test_runs_whose_records_were_put_together_give_the_same_as_one(spark: SparkS
     assert assert_same_after_any_runs(spark, 815, 100, cuts) == [FAN, 1, 1]
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("carries out two runs")
 def test_a_minute_that_is_graded_again_only_because_it_lies_among_others_keeps_its_loss(
     spark: SparkSession, tmp_path: Path

@@ -164,6 +164,7 @@ def test_an_audit_that_was_overtaken_says_so_and_the_next_one_goes_on_from_the_w
     assert following.reading.run == 2
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("carries out an audit while another one goes on")
 def test_an_audit_whose_unfinished_files_the_quicker_one_has_removed_says_so_whatever_spark_throws(
     spark: SparkSession, audited: Callable[..., AuditedTopic], monkeypatch: pytest.MonkeyPatch

@@ -315,6 +315,7 @@ def test_where_nobody_listens_it_is_told_and_then_left_alone_for_a_while() -> No
         cluster.perform(CreateTopic("other"))
 
 
+@pytest.mark.nightly
 def test_a_kafka_that_does_not_answer_is_told_and_found_again(
     own_kafka: KafkaServer, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

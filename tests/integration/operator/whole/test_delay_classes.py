@@ -85,6 +85,7 @@ def test_a_class_is_let_go_with_its_last_user(running: Platform) -> None:
     assert free is not None
 
 
+@pytest.mark.nightly
 def test_without_an_operator_the_finalizer_is_taken_away_by_hand_and_the_class_applied_again(
     platform: Platform,
 ) -> None:

@@ -10,7 +10,7 @@ from tests.support.relay.ends import lines_of
 from tests.support.relay.faults import assert_exact
 from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.records import (
-    BOTH_BACKENDS,
+    BUCKETS_NIGHTLY,
     IN_TURN,
     MakeRoute,
     Sent,
@@ -45,7 +45,7 @@ def delivering_shards(relays: Sequence[RelayProcess]) -> list[int]:
     return sorted(shard for relay in relays for shard in relay.shards())
 
 
-@BOTH_BACKENDS
+@BUCKETS_NIGHTLY
 @pytest.mark.takes_long("a second relay starts after the first has ended")
 def test_p1_p2_p3_a_relay_that_is_told_to_stop_names_no_owner_and_its_successor_need_not_wait_or_fence(
     make_route: MakeRoute,

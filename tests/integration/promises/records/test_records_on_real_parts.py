@@ -24,9 +24,8 @@ pytestmark = [
         ("backend", "run"),
         [
             (REDIS, "ExactlyOnce"),
-            (REDIS, "AtLeastOnce"),
             (BUCKETS, "ExactlyOnce"),
-            pytest.param(BUCKETS, "AtLeastOnce", marks=pytest.mark.nightly),
+            *(pytest.param(backend, "AtLeastOnce", marks=pytest.mark.nightly) for backend in (REDIS, BUCKETS)),
         ],
         indirect=True,
     ),
