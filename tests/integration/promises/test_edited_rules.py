@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import pytest
 import redis as redis_client
 from tests.harness.shared_servers import KafkaAddress
-from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.process import RelayProcess, patient, wait_for
 from tests.support.relay.records import BUCKETS, REDIS, MakeRoute, Sent, now_ms, produce
-from tests.support.relay.route import LOG_APPEND_TIME, ClientHeaders, Route, Servers, patient
+from tests.support.relay.route import LOG_APPEND_TIME, ClientHeaders, Route, Servers
 from tests.support.relay.routes import making_routes
 
 from delaytopic_api.records import RECEIPT, Receipt, parse_dead_letter

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.operator.platform import Platform
+from tests.support.relay.process import patient
 from tests.support.relay.records import at, now_ms
-from tests.support.relay.route import ClientHeaders, Route, Servers, patient
+from tests.support.relay.route import ClientHeaders, Route, Servers
 
 from delaytopic_local.verifier.reading import read_delivered
 from delaytopic_local.verifier.verdict import DeliveredRecord, Verdict

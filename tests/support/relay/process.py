@@ -15,6 +15,8 @@ from urllib.request import urlopen
 from tests.support.child_process import ChildProcess
 
 START_TIMEOUT_S = 60.0
+SOONEST_S, LATEST_S = 0.05, 0.5
+"""The least and the most time between two looks at a condition."""
 
 
 class RelayProcess(ChildProcess):
@@ -102,9 +104,22 @@ class RelayProcess(ChildProcess):
 
 def wait_for(condition: Callable[[], Any], why: Callable[[], str] = str, timeout_s: float = START_TIMEOUT_S) -> Any:
     """Poll a condition until it holds, and return what it returned; fails the test with `why` after the timeout."""
+    found = patient(condition, timeout_s)
+    assert found, f"nothing after {timeout_s} s: {why()}"
+    return found
+
+
+def patient(condition: Callable[[], Any], timeout_s: float) -> Any:
+    """Poll a condition until it holds, and return what it returned; running out of time is an answer, too.
+
+    Looking takes a quarter of the time at most: what is waited for needs the processors as well.
+    """
     deadline = time.monotonic() + timeout_s
     pause = threading.Event()
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"nothing after {timeout_s} s: {why()}"
-        pause.wait(0.05)
-    return found
+    while True:
+        looked_s = time.monotonic()
+        found = condition()
+        now_s = time.monotonic()
+        if found or now_s > deadline:
+            return found
+        pause.wait(min(max(SOONEST_S, 3 * (now_s - looked_s)), LATEST_S))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,14 +14,14 @@ from typing import Any, cast
 import yaml
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import Producer, TopicPartition
-from tests.support.relay.process import RelayProcess, wait_for
+from tests.support.relay.process import RelayProcess, patient, wait_for
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import BackendType, bucket_topics
 from delaytopic_gateway.client.raw_records import Coordinates, Headers, RawRecord
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_local.verifier.reading import Rules, read_dead_letter, read_delivered, read_source
-from delaytopic_local.verifier.verdict import DeadLetter, DeliveredRecord, Outage, SourceRecord, Verdict, verify
+from delaytopic_local.verifier.verdict import DeadLetter, DeliveredRecord, Fate, Outage, SourceRecord, Verdict, verify
 from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.kafka.topics import TopicReader
 
@@ -217,19 +217,18 @@ class Route:
             verdicts.append(self.verdict(outages))
             return not (verdicts[-1].lost or verdicts[-1].pending or verdicts[-1].dead_letters_missing)
 
-        patient(settled, timeout_s)
+        started_s = time.monotonic()
+        self._wait_until_all_are_due(timeout_s)
+        patient(settled, timeout_s - (time.monotonic() - started_s))
         return verdicts[-1]
 
-
-def patient(condition: Callable[[], bool], timeout_s: float) -> bool:
-    """Wait for a condition; unlike `wait_for`, running out of time is an answer."""
-    deadline = time.monotonic() + timeout_s
-    pause = threading.Event()
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        pause.wait(0.5)
-    return True
+    def _wait_until_all_are_due(self, timeout_s: float) -> None:
+        """Until then nothing can be settled, unless a later command may withdraw it."""
+        source = self.source_records()
+        if all(record.schedule_id is None for record in source):
+            due_ms = max((record.due_ms for record in source if record.fate is Fate.SCHEDULE), default=0)
+            ahead_ms = due_ms - time.time_ns() // 1_000_000
+            threading.Event().wait(min(max(ahead_ms / 1_000, 0), timeout_s))
 
 
 def read_topic(bootstrap_servers: str, topic: str, *, committed: bool = True) -> list[RawRecord]:

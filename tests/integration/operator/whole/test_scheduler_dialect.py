@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import Platform
+from tests.support.relay.process import patient
 from tests.support.relay.records import now_ms
-from tests.support.relay.route import ClientHeaders, patient
+from tests.support.relay.route import ClientHeaders
 from tests.support.servers.kafka_topics import KafkaTopics
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
