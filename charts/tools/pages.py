@@ -10,6 +10,7 @@ from typing import Any, Final
 from charts.tools.values_schema import FROM_THE_RELEASE
 from charts.tools.values_text import Value
 
+from delaytopic_api.documents.descriptions import described
 from delaytopic_operator.config import AuditConfig, ExecutorsConfig, OperatorConfig
 from delaytopic_operator.report.metric_names import MetricName
 
@@ -29,7 +30,7 @@ def settings_table() -> str:
     rows = []
     for model, prefix in _SETTINGS:
         defaults = model().model_dump(mode="json", by_alias=True)
-        for field in model.model_fields.values():
+        for field in described(model).model_fields.values():
             name = str(field.alias)
             if name in FROM_THE_RELEASE or any(f"{prefix}{name}." == inner for _, inner in _SETTINGS):
                 continue

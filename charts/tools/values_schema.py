@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from charts.tools.values_text import Value
 
+from delaytopic_api.documents.descriptions import described
 from delaytopic_operator.config import OperatorConfig
 
 Schema = dict[str, Any]
@@ -174,7 +175,7 @@ def values_schema(values: list[Value], class_definition: Schema) -> str:
 
 
 def _operator_settings() -> tuple[Schema, Schema]:
-    schema = _without_titles(OperatorConfig.model_json_schema(by_alias=True))
+    schema = _without_titles(described(OperatorConfig).model_json_schema(by_alias=True))
     definitions = {name: each for name, each in schema["$defs"].items() if name != "Images"}
     definitions["AuditConfig"]["allOf"] = [_LEDGER_LASTS, _DRIVER_HAS_ACCOUNT]
     fields = {name: each for name, each in schema["properties"].items() if name not in FROM_THE_RELEASE}

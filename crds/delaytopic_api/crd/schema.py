@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, get_args
+from collections.abc import Mapping
+from typing import Any, Final
 
 from delaytopic_api.crd.rules import rules_of
 from delaytopic_api.documents.connection import TrustedCertificate
+from delaytopic_api.documents.descriptions import described, models_in
 from delaytopic_api.documents.model import Model
 from delaytopic_api.documents.relays import RelaySpec
 from delaytopic_api.values.cluster_rules import KEY
@@ -45,8 +46,8 @@ _LARGEST_INT32 = 2**31 - 1
 
 def structural_schema(model: type[Model]) -> Schema:
     """Of a model and all that it holds: no references, no nulls, nothing that the API server would not know."""
-    whole = model.model_json_schema()
-    models = {reached.__name__: reached for reached in _reachable(model)}
+    whole = described(model).model_json_schema()
+    models = {reached.__name__: reached for reached in models_in(model)}
     return _Translation(whole.get("$defs", {}), models).of(whole)
 
 
@@ -109,13 +110,3 @@ def _number_of(part: Schema) -> Schema:
 
 def _choice_of(part: Schema) -> Schema:
     return {"enum": [part["const"]]} if "const" in part else {}
-
-
-def _reachable(annotation: Any) -> Iterator[type[Model]]:
-    """The models in a type, and in the fields of those."""
-    if isinstance(annotation, type) and issubclass(annotation, Model):
-        yield annotation
-        for field in annotation.model_fields.values():
-            yield from _reachable(field.annotation)
-    for argument in get_args(annotation):
-        yield from _reachable(argument)

@@ -12,7 +12,7 @@ from delaytopic_api.errors import BrokenRules, Problem
 
 
 class Model(BaseModel):
-    """An immutable part of a document. The text under each attribute is its description for users."""
+    """An immutable part of a document. The text under each attribute is its description for users, by `described`."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -21,7 +21,6 @@ class Model(BaseModel):
         serialize_by_alias=True,
         extra="forbid",
         frozen=True,
-        use_attribute_docstrings=True,
     )
 
     def to_document(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from delaytopic_api.documents.descriptions import described
 from delaytopic_audit.model import manifest
 from delaytopic_audit.model import report as report_model
 from delaytopic_audit.model.report import Report
@@ -12,7 +13,7 @@ from delaytopic_audit.model.report import Report
 
 def tables() -> str:
     """One for each model, in the order of use."""
-    schema = Report.model_json_schema(by_alias=True)
+    schema = described(Report).model_json_schema(by_alias=True)
     models: dict[str, Any] = {"Report": schema, **schema["$defs"]}
     parts = []
     for name, model in models.items():

@@ -13,6 +13,7 @@ from tests.support.paths import ROOT
 from delaytopic_api import DelayTopic, Duration, load_documents, resolve
 from delaytopic_api.crd import KINDS, custom_resource_definition
 from delaytopic_api.documents import Model
+from delaytopic_api.documents.descriptions import described
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 
@@ -26,13 +27,13 @@ def models(of: type[Model] = Model) -> Iterator[type[Model]]:
 
 
 def test_every_document_and_every_field_is_described() -> None:
-    fields = [(model, name, field) for model in models() for name, field in model.model_fields.items()]
+    fields = [(model, name, field) for model in models() for name, field in described(model).model_fields.items()]
 
     assert [model for model in models() if not model.__doc__ and not model.__name__.startswith("_")] == []
     assert [(model, name) for model, name, field in fields if not field.description] == []
 
 
-def described(part: str) -> Iterator[tuple[str, dict[str, Any], bool]]:
+def described_fields(part: str) -> Iterator[tuple[str, dict[str, Any], bool]]:
     """Yield each field of spec or status of both kinds, by its path, and whether it is required."""
     for kind in KINDS:
         [version] = custom_resource_definition(kind)["spec"]["versions"]
@@ -47,7 +48,7 @@ def fields_below(schema: dict[str, Any], above: str) -> Iterator[tuple[str, dict
 
 @pytest.mark.parametrize("part", ["spec", "status"])
 def test_each_description_is_a_sentence(part: str) -> None:
-    texts = {path: field["description"] for path, field, _ in described(part)}
+    texts = {path: field["description"] for path, field, _ in described_fields(part)}
 
     assert {path: text for path, text in texts.items() if not re.fullmatch("[A-Z`{].*[.]", text)} == {}
     assert {path: text for path, text in texts.items() if len(text.split()) < 3} == {}
@@ -56,7 +57,7 @@ def test_each_description_is_a_sentence(part: str) -> None:
 def test_what_may_be_left_out_says_what_is_so_then() -> None:
     optional = {
         path: field["description"]
-        for path, field, required in described("spec")
+        for path, field, required in described_fields("spec")
         if not required and field.get("type") not in ("object", "array") and "default" not in field
     }
 
@@ -67,7 +68,7 @@ def test_what_may_be_left_out_says_what_is_so_then() -> None:
 def test_what_has_a_free_form_has_an_example_or_a_default() -> None:
     free = {
         path: field["description"]
-        for path, field, _ in described("spec")
+        for path, field, _ in described_fields("spec")
         if field.get("type") == "string" and "enum" not in field and "format" not in field
     }
 
