@@ -12,7 +12,7 @@ from playground.platform.installed_platform import RELEASE
 from playground.sample import NAME, PER_SECOND, SENDER, TEAM
 
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources.identity import child_name
+from delaytopic_operator.resources.identity import relays_name
 
 OPERATOR_PORT: Final = 8081
 RELAY_PORT: Final = 8080
@@ -22,7 +22,7 @@ def next_steps(kubeconfig: Path, program_folders: Sequence[Path]) -> str:
     """Lines for a shell, and where things are; `program_folders` have kubectl and its plugin."""
     folders = os.pathsep.join(str(folder) for folder in program_folders)
     operator = f"kubectl port-forward -n {OPERATOR_NAMESPACE} deployment/{RELEASE} {OPERATOR_PORT}"
-    relays = f"kubectl port-forward -n {RELAY_NAMESPACE} deployment/{child_name(Key(TEAM, NAME))} {RELAY_PORT}"
+    relays = f"kubectl port-forward -n {RELAY_NAMESPACE} deployment/{relays_name(Key(TEAM, NAME))} {RELAY_PORT}"
     return f"""\
 delaytopic runs, and {SENDER} in the namespace {TEAM} sends {PER_SECOND} records a second to its DelayTopic {NAME}.
 

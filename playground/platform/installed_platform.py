@@ -34,7 +34,7 @@ from playground.platform.node_data import delete_data
 from playground.platform.pod_runs import message_of_job
 
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources.identity import audit_name, child_name
+from delaytopic_operator.resources.identity import audit_name, relays_name
 
 API = "/apis/delaytopic.dev/v1beta1"
 RELEASE = "delaytopic"
@@ -143,11 +143,11 @@ class InstalledPlatform:
 
     def relay_deployment(self, team: str, name: str) -> str:
         """The path of the Deployment of a DelayTopic's relays."""
-        return f"/apis/apps/v1/namespaces/{RELAY_NAMESPACE}/deployments/{child_name(Key(team, name))}"
+        return f"/apis/apps/v1/namespaces/{RELAY_NAMESPACE}/deployments/{relays_name(Key(team, name))}"
 
     def await_relays(self, team: str, name: str, replicas: int, seconds: float = 120.0) -> None:
         """Until so many relays of the present configuration run, and no others."""
-        await_rollout(self.client, RELAY_NAMESPACE, child_name(Key(team, name)), replicas, seconds=seconds)
+        await_rollout(self.client, RELAY_NAMESPACE, relays_name(Key(team, name)), replicas, seconds=seconds)
 
     def audit(self, team: str, name: str, run: str) -> Object:
         """Audit a DelayTopic now: the condition that its status gets from the verdict."""

@@ -308,7 +308,7 @@ def test_a_real_redis_with_the_settings_of_the_chart_is_one_that_relays_have_not
 
 def test_relays_serve_their_metrics_where_the_pod_monitor_looks(helm: ChartHelm) -> None:
     monitor = named(helm.template(*_options(EVERYTHING)), "PodMonitor", "delaytopic-relays")["spec"]
-    made = yaml.safe_load_all((ROOT / "tests/data/operator/class.children.yaml").read_text(encoding="utf-8"))
+    made = yaml.safe_load_all((ROOT / "tests/data/operator/class.objects.yaml").read_text(encoding="utf-8"))
     pod = named([each for each in made if each], "Deployment")["spec"]["template"]
 
     ports = [port["name"] for port in pod["spec"]["containers"][0]["ports"]]

@@ -10,7 +10,7 @@ from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
 from delaytopic_cli.plan.errors import NoPlan
 from delaytopic_operator.offline import ClusterState, Document, Documents, OperatorConfig
 
-CHILDREN = "configmaps,serviceaccounts,deployments,poddisruptionbudgets,networkpolicies,cronjobs"
+MADE = "configmaps,serviceaccounts,deployments,poddisruptionbudgets,networkpolicies,cronjobs"
 MANAGED = "app.kubernetes.io/managed-by=delaytopic-operator"
 OPERATOR = "app.kubernetes.io/part-of=delaytopic,app.kubernetes.io/component=operator"
 CONFIG_KEY = "operator.yaml"
@@ -96,7 +96,7 @@ def _places(
 
 def _made(kubectl: Kubectl, place: str, unseen: set[str]) -> list[Document]:
     try:
-        return kubectl.within(place).items(CHILDREN, f"--selector={MANAGED}")
+        return kubectl.within(place).items(MADE, f"--selector={MANAGED}")
     except KubectlFailed as error:
         if error.reason != "Forbidden":
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaytopic_api.documents import ConditionType
-from delaytopic_operator.decide import children as relays
+from delaytopic_operator.decide import relay_objects
 from delaytopic_operator.decide.deletion import plan_orphans
 from delaytopic_operator.decide.plan import Plan, Purge, WriteRecord
 from delaytopic_operator.decide.status_parts import parts_of
@@ -70,7 +70,7 @@ def _foreign(seen: Observation, accepted: Condition, refusal: str, decision: Dec
         conditions=[accepted, condition],
         progress=Progress(stalled=refusal, stalled_reason=condition.reason),
         parts=parts_of(seen, None, decision),
-        next_at_ms=remains.next_at_ms or relays.next_look(seen, decision),
+        next_at_ms=remains.next_at_ms or relay_objects.next_look(seen, decision),
     )
 
 

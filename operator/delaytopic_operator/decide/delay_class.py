@@ -17,7 +17,7 @@ from delaytopic_operator.decide.plan import Apply, Delete
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, merged
 from delaytopic_operator.model.transitions import Event, transition_events
 from delaytopic_operator.observe.observation import ClassObservation, address_of
-from delaytopic_operator.resources import class_audit_children
+from delaytopic_operator.resources import class_audit_objects
 
 MOST_NAMED: Final = 5
 IN_USE: Final = "delaytopic.dev/in-use"
@@ -69,10 +69,10 @@ def _audit_actions(seen: ClassObservation) -> tuple[Apply | Delete, ...]:
     if seen.accepted is None or seen.secrets_version is None:
         return ()
     try:
-        wanted = class_audit_children(seen.accepted, seen.topics, seen.secrets_version, seen.config)
+        wanted = class_audit_objects(seen.accepted, seen.topics, seen.secrets_version, seen.config)
     except Refused:
         return ()
-    there = {address_of(document): document for document in seen.children}
+    there = {address_of(document): document for document in seen.objects}
     found: list[Apply | Delete] = []
     for document in wanted:
         live = there.pop(address_of(document), None)

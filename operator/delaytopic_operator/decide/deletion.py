@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import DeletionPolicy
-from delaytopic_operator.decide import children as relays
+from delaytopic_operator.decide import relay_objects
 from delaytopic_operator.decide.deletion_policy import GRACE_MS, Deletion, Going, Step, deadline_ms, next_step
 from delaytopic_operator.decide.offsets import is_awaited, not_kept, restored, with_backup
 from delaytopic_operator.decide.plan import (
@@ -45,7 +45,7 @@ def plan_deletion(seen: Observation) -> Plan:
     """Plan for a DelayTopic that is being deleted; nothing, once the operator does not hold it any more."""
     if FINALIZER not in (seen.metadata.get("finalizers") or ()):
         return Plan()
-    if seen.record is None and not seen.children:
+    if seen.record is None and not seen.objects:
         return Plan(actions=[RemoveFinalizer()])
     unseen = _relays_out_of_sight(seen)
     if unseen is not None:
@@ -57,7 +57,7 @@ def plan_deletion(seen: Observation) -> Plan:
         actions=_steps(seen, going, deletion),
         conditions=[
             Condition(ConditionType.DRAINING, TRUE, deletion.reason, deletion.message),
-            *relays.conditions(seen),
+            *relay_objects.conditions(seen),
             *rules_conditions(seen),
         ],
         progress=Progress(stalled=stalled, stalled_reason=deletion.reason, reconciling=_reconciling(deletion)),
@@ -81,7 +81,7 @@ def _relays_out_of_sight(seen: Observation) -> Plan | None:
 
 
 def plan_orphans(seen: Observation) -> Plan:
-    """Plan for children and backlog of a DelayTopic that is gone: a drain goes on, all else is retained."""
+    """Plan for objects and backlog of a DelayTopic that is gone: a drain goes on, all else is retained."""
     record = seen.record
     if seen.record_problem is not None or (record is not None and record.key != seen.key):
         return Plan()
@@ -188,7 +188,7 @@ def _drained(seen: Observation, accepted: Accepted | None) -> list[Action]:
     """List what lets relays drain; without settings (the class is gone, say) they go on as they are."""
     if accepted is None or seen.secrets_problem is not None or not _has_relays(seen):
         return []
-    changes = relays.draining(seen, accepted)
+    changes = relay_objects.draining(seen, accepted)
     return [*(restored(seen, seen.record, changes) if seen.record is not None else ()), *changes]
 
 
@@ -215,7 +215,7 @@ def _at_first(record: RouteRecord | None) -> int | None:
 
 
 def _removals(seen: Observation) -> list[Action]:
-    return [Delete(document) for document in seen.children if document["kind"] in relays.KINDS]
+    return [Delete(document) for document in seen.objects if document["kind"] in relay_objects.KINDS]
 
 
 def _pending(seen: Observation) -> int | None:

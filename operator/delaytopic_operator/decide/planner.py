@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import Suspend
-from delaytopic_operator.decide import children as relays
+from delaytopic_operator.decide import relay_objects
 from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_condition
 from delaytopic_operator.decide.deletion import needs_hold, plan_deletion, plan_orphans
 from delaytopic_operator.decide.held_back import held_back
@@ -103,10 +103,10 @@ def _refused(seen: Observation, refusal: Refusal, decision: Decision | None) -> 
     condition = Condition(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)
     stalled = refusal.message if refusal.stalled else None
     return Plan(
-        conditions=[condition, *relays.conditions(seen, decision), *rules_conditions(seen)],
+        conditions=[condition, *relay_objects.conditions(seen, decision), *rules_conditions(seen)],
         progress=Progress(stalled=stalled, stalled_reason=refusal.reason),
         parts=parts_of(seen, None, decision),
-        next_at_ms=relays.next_look(seen, decision),
+        next_at_ms=relay_objects.next_look(seen, decision),
     )
 
 
@@ -114,7 +114,7 @@ def _troubled(seen: Observation, type: ConditionType, problem: Problem, decision
     conditions = [
         _accepted(seen),
         Condition(type, FALSE, problem.reason, problem.message),
-        *relays.conditions(seen, decision),
+        *relay_objects.conditions(seen, decision),
         *rules_conditions(seen),
     ]
     stalled = problem.message if problem.stalled else None
@@ -122,7 +122,7 @@ def _troubled(seen: Observation, type: ConditionType, problem: Problem, decision
         conditions=conditions,
         progress=Progress(stalled=stalled, stalled_reason=problem.reason),
         parts=parts_of(seen, None, decision),
-        next_at_ms=relays.next_look(seen, decision),
+        next_at_ms=relay_objects.next_look(seen, decision),
     )
 
 
@@ -131,14 +131,14 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
     topic_plan = _topics(seen, accepted, record)
     record = _with_audit(with_backup(topic_plan.record if topic_plan is not None else record, seen), seen)
     backend = _backend_condition(seen, topic_plan)
-    wanted = relays.wanted(seen, accepted, decision, may_begin=_may_begin(seen, topic_plan))
-    changes = relays.changes(seen, wanted, decision)
+    wanted = relay_objects.wanted(seen, accepted, decision, may_begin=_may_begin(seen, topic_plan))
+    changes = relay_objects.changes(seen, wanted, decision)
     record = rules_taken_over(record, seen, wanted)
     conditions = [
         _accepted(seen),
         _topics_condition(seen, topic_plan),
         backend,
-        *relays.conditions(seen, decision),
+        *relay_objects.conditions(seen, decision),
         *rules_conditions(seen, record.rules),
         *held_back(seen),
     ]
@@ -162,7 +162,7 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
         suspended=_SUSPENDED.get(accepted.settings.suspend),
         parts=parts_of(seen, topic_plan, decision),
         events=_events(seen, topic_plan),
-        next_at_ms=seen.now_ms if busy else relays.next_look(seen, decision),
+        next_at_ms=seen.now_ms if busy else relay_objects.next_look(seen, decision),
     )
 
 
@@ -273,7 +273,7 @@ def _topic_actions(seen: Observation, topic_plan: TopicPlan | None) -> list[Acti
     objects = seen.topics.strimzi.live.values() if seen.topics is not None and seen.topics.strimzi is not None else ()
     return [
         *(DoTopic(action) for action in topic_plan.actions),
-        *relays.strimzi_changes(topic_plan.documents, topic_plan.obsolete, objects),
+        *relay_objects.strimzi_changes(topic_plan.documents, topic_plan.obsolete, objects),
     ]
 
 

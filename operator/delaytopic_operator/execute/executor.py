@@ -10,7 +10,6 @@ import structlog
 
 from delaytopic_api.documents import API_VERSION
 from delaytopic_operator.config import OperatorConfig
-from delaytopic_operator.decide.children import KINDS
 from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
@@ -26,6 +25,7 @@ from delaytopic_operator.decide.plan import (
     RestoreOffsets,
     WriteRecord,
 )
+from delaytopic_operator.decide.relay_objects import KINDS
 from delaytopic_operator.errors import Conflict, ObjectForeign, OperatorError
 from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kube.client import KubeApi

@@ -19,7 +19,7 @@ NAMESPACE_LABEL = "delaytopic.dev/namespace"
 NAME_LABEL = "delaytopic.dev/name"
 CLASS_ANNOTATION = "delaytopic.dev/delay-class"
 MANAGED = {"app.kubernetes.io/managed-by": "delaytopic-operator"}
-"""The label that all children and their pods have."""
+"""The label that everything made by the operator has."""
 
 NO_CLASS = ""
 """The class of a DelayTopic that names none, and is the default class's, if there is one."""
@@ -35,12 +35,12 @@ def terms_of(kind: Kind, document: Document, operator_namespace: str) -> set[Ter
             return {secret_term(operator_namespace, name) for name in secret_names(document.get("spec"))}
     owner, of_class = owner_of(document), class_of(document)
     if owner is not None:
-        return {child_term(owner)}
-    return {class_child_term(of_class)} if of_class is not None else set()
+        return {made_for_term(owner)}
+    return {made_for_class_term(of_class)} if of_class is not None else set()
 
 
 def owner_of(document: Document) -> Key | None:
-    """The DelayTopic that a child or a relay's pod belongs to, by its labels."""
+    """The DelayTopic that an object or a relay's pod belongs to, by its labels."""
     labels = document["metadata"].get("labels") or {}
     if NAMESPACE_LABEL not in labels or NAME_LABEL not in labels:
         return None
@@ -48,7 +48,7 @@ def owner_of(document: Document) -> Key | None:
 
 
 def class_of(document: Document) -> str | None:
-    """The DelayClass that a child or a pod of an audit belongs to, by its annotation."""
+    """The DelayClass that an object or a pod of an audit belongs to, by its annotation."""
     of_class: str | None = (document["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
     return of_class
 
@@ -76,14 +76,14 @@ def secret_term(namespace: str, name: str) -> Term:
     return ("secret", namespace, name)
 
 
-def child_term(key: Key) -> Term:
-    """Children of a DelayTopic."""
-    return ("child", *key)
+def made_for_term(key: Key) -> Term:
+    """Objects made for a DelayTopic."""
+    return ("made-for", *key)
 
 
-def class_child_term(name: str) -> Term:
-    """Children of a DelayClass."""
-    return ("class-child", name)
+def made_for_class_term(name: str) -> Term:
+    """Objects made for a DelayClass."""
+    return ("made-for-class", name)
 
 
 def _delay_topic_terms(document: Document) -> Iterator[Term]:

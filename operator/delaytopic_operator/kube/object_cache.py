@@ -16,10 +16,10 @@ from delaytopic_operator.kube.indexers import (
     NO_CLASS,
     Document,
     Term,
-    child_term,
-    class_child_term,
     class_of,
     class_term,
+    made_for_class_term,
+    made_for_term,
     owner_of,
     secret_term,
     terms_of,
@@ -162,17 +162,17 @@ class ObjectCache:
         with self._lock:
             return {ref: entry.version for ref, entry in self._entries[kind.plural].items()}
 
-    def children(self, key: Key, kind: Kind | None = None) -> builtins.list[Document]:
+    def objects_of(self, key: Key, kind: Kind | None = None) -> builtins.list[Document]:
         """The objects made for a DelayTopic, of all kinds or of one, pods among them; also when it is gone."""
-        return self._with(child_term(key), lambda ref: kind is None or ref.kind == kind.plural)
+        return self._with(made_for_term(key), lambda ref: kind is None or ref.kind == kind.plural)
 
     def of_class(self, name: str | None) -> builtins.list[Document]:
         """The DelayTopics of a class; None: those that take the default one."""
         return self._with(class_term(name or NO_CLASS))
 
-    def class_children(self, name: str) -> builtins.list[Document]:
+    def objects_of_class(self, name: str) -> builtins.list[Document]:
         """The objects made for all DelayTopics of a class together, pods among them; also when it is gone."""
-        return self._with(class_child_term(name))
+        return self._with(made_for_class_term(name))
 
     def with_secret(self, namespace: str, name: str) -> builtins.list[Document]:
         """The DelayTopics and classes that use a Secret."""
@@ -184,10 +184,10 @@ class ObjectCache:
             return {plural: len(entries) for plural, entries in self._entries.items()}
 
     def keys(self) -> set[Key]:
-        """All DelayTopics, and those that are gone while there are still children of theirs."""
+        """All DelayTopics, and those that are gone while there are still objects of theirs."""
         with self._lock:
             topics = {Key(ref.namespace, ref.name) for ref in self._entries[kinds.DELAY_TOPIC.plural]}
-            owners = {Key(term[1], term[2]) for term in self._by_term if term[0] == "child"}
+            owners = {Key(term[1], term[2]) for term in self._by_term if term[0] == "made-for"}
         return topics | {key for key in owners if self.concerns(key)}
 
     def class_keys(self) -> set[Key]:

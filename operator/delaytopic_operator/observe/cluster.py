@@ -31,7 +31,7 @@ from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Problem, identity_of
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.route_index import RouteIndex
-from delaytopic_operator.resources import child_name, class_files, secrets_version
+from delaytopic_operator.resources import class_files, relays_name, secrets_version
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
 from delaytopic_operator.resources.identity import class_audit_name, is_relay, is_run_by_job
 from delaytopic_operator.rules.conflicts import RouteConflict
@@ -60,7 +60,7 @@ class Cluster:
     record: RouteRecord | None
     record_document: Document | None
     record_problem: Problem | None
-    children: list[Document]
+    objects: list[Document]
     deployment: Document | None
     pods: list[Document]
     audit_pods: list[Document]
@@ -107,7 +107,7 @@ class ClusterObserver:
             record=record,
             record_document=record_document,
             record_problem=problem,
-            children=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
+            objects=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
             deployment=_deployment(running, key),
             pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT and is_relay(pod, key)],
             audit_pods=[pod for pod in pods if _component(pod) != RELAY_COMPONENT and is_run_by_job(pod)],
@@ -130,14 +130,14 @@ class ClusterObserver:
         nothing in them is believed unless relays run there.
         """
         places = {key.namespace, *self._platform_places(classes)}
-        return [each for each in self._store.children(key) if each["metadata"].get("namespace") in places]
+        return [each for each in self._store.objects_of(key) if each["metadata"].get("namespace") in places]
 
     def made_for_class(self, name: str) -> list[Document]:
         """List the objects of this operator for all DelayTopics of a class, and their pods, where it makes any."""
         places, begin = self._platform_places(self.all_classes()), class_audit_name(name, self._config.namespace)
         return [
             each
-            for each in self._store.class_children(name)
+            for each in self._store.objects_of_class(name)
             if each["metadata"].get("namespace") in places and each["metadata"]["name"].startswith(begin)
         ]
 
@@ -236,7 +236,7 @@ class ClusterObserver:
             document=document,
             classes=classes,
             namespace_labels=namespace.labels,
-            elders=self._routes.elders(key),
+            quota_usage=self._routes.quota_usage(key),
             conflict=conflict.sentence if conflict is not None else None,
             config=self._config,
         )
@@ -282,7 +282,7 @@ class ClusterObserver:
 def _deployment(running: Iterable[Document], key: Key) -> Document | None:
     """Return the Deployment of the relays, by its name."""
     deployments = (each for each in running if each["kind"] == kinds.DEPLOYMENT.name)
-    return next((each for each in deployments if each["metadata"]["name"] == child_name(key)), None)
+    return next((each for each in deployments if each["metadata"]["name"] == relays_name(key)), None)
 
 
 def _missing(files: Iterable[SecretFile], values: SecretValues) -> Problem | None:

@@ -76,7 +76,7 @@ class ClassObserver:
     def _with_audit(self, seen: ClassObservation) -> ClassObservation:
         """Add what an audit of all its DelayTopics is about, and hear what the present one says."""
         made = self._cluster.made_for_class(seen.name)
-        seen = replace(seen, children=[each for each in made if each["kind"] != kinds.POD.name])
+        seen = replace(seen, objects=[each for each in made if each["kind"] != kinds.POD.name])
         if seen.accepted is None or seen.accepted.spec.audit.every is None:
             self._audits.forget(seen.name)
             self._parsed.pop(seen.name, None)

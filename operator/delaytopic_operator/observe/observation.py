@@ -113,7 +113,7 @@ class Observation(_OfObject):
     """None when the DelayTopic is gone."""
     record: RouteRecord | None
     record_problem: Problem | None
-    children: Sequence[dict[str, Any]]
+    objects: Sequence[dict[str, Any]]
     """The objects that the operator made for it, without its record and pods."""
     fleet: Fleet
     secrets: Mapping[str, Document | None] = field(default_factory=dict, repr=False)
@@ -199,7 +199,7 @@ class ClassObservation(_OfObject):
     """The DelayTopics that were accepted as they are now: what an audit of all of them is about."""
     secrets_version: str | None = None
     """Changes with what its Secrets hold; None while they cannot be read."""
-    children: Sequence[dict[str, Any]] = ()
+    objects: Sequence[dict[str, Any]] = ()
     """The objects that the operator made for it, without pods."""
 
     @property

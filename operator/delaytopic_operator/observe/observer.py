@@ -63,7 +63,7 @@ class Observer:
             verdict=cluster.verdict,
             record=cluster.record,
             record_problem=cluster.record_problem,
-            children=cluster.children,
+            objects=cluster.objects,
             fleet=Fleet(None, cluster.pods, (), None),
             saved_memory=saved_memory(cluster),
         )

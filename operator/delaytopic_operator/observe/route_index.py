@@ -94,7 +94,7 @@ class RouteIndex:
         conflict = self.conflict(key)
         return conflict.sentence if conflict is not None else None
 
-    def elders(self, key: Key) -> QuotaUsage:
+    def quota_usage(self, key: Key) -> QuotaUsage:
         """Count the older DelayTopics of its namespace with the same class, and their partitions."""
         with self._lock:
             self._refresh()
@@ -287,24 +287,24 @@ class RouteIndex:
 
 def _elders(entries: Iterable[_Entry]) -> dict[Key, QuotaUsage]:
     """Count for each the older ones of its namespace and class, and their partitions."""
-    elders: dict[Key, QuotaUsage] = {}
+    quota_usage: dict[Key, QuotaUsage] = {}
     met: Counter[tuple[str, str | None]] = Counter()
     partitions: Counter[tuple[str, str | None]] = Counter()
     for entry in sorted(entries, key=lambda entry: (entry.created_ms, entry.key)):
         group = entry.key.namespace, entry.class_name
-        elders[entry.key] = QuotaUsage(met[group], partitions[group])
+        quota_usage[entry.key] = QuotaUsage(met[group], partitions[group])
         met[group] += 1
         # One that is refused has no topics.
         if entry.most_partitions is None or partitions[group] + entry.partitions <= entry.most_partitions:
             partitions[group] += entry.partitions
-    return elders
+    return quota_usage
 
 
-def _has_room(entry: _Entry, elders: QuotaUsage) -> bool:
+def _has_room(entry: _Entry, quota_usage: QuotaUsage) -> bool:
     """Tell whether its class has room for it beside the older ones."""
-    together = elders.partitions + entry.partitions
+    together = quota_usage.partitions + entry.partitions
     fits = entry.most_partitions is None or together <= entry.most_partitions
-    return fits and (entry.limit is None or elders.topics < entry.limit)
+    return fits and (entry.limit is None or quota_usage.topics < entry.limit)
 
 
 def _matters(entry: _Entry | None) -> object:

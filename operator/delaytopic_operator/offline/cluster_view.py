@@ -97,7 +97,7 @@ def judge(view: ClusterView, key: Key) -> Accepted | Refusal:
         document=document,
         classes=view.parsed_classes,
         namespace_labels=_labels(view.namespaces, view.parsed_classes, document),
-        elders=view.routes.elders(key),
+        quota_usage=view.routes.quota_usage(key),
         conflict=view.routes.conflict_sentence(key),
         config=view.state.config,
     )

@@ -19,8 +19,8 @@ from delaytopic_api.documents import DelayTopicSpec, Ownership
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.values import AutoscalingMode, Management, ScaleToZero, TopicProvisioning
-from delaytopic_operator.decide.children import desired_children, replicas
 from delaytopic_operator.decide.planner import decide_scaling
+from delaytopic_operator.decide.relay_objects import desired_objects, replicas
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.kube.indexers import owner_of
 from delaytopic_operator.model.declared_rules import DeclaredRules, declared, taken_over
@@ -58,11 +58,11 @@ def observe(
     key: Key,
     verdict: Accepted | Refusal,
     live: LiveTopic | None,
-    children: Sequence[Document] | None,
+    objects: Sequence[Document] | None,
 ) -> Observation:
-    """Return the observation of a DelayTopic; `children` None: those that were read."""
+    """Return the observation of a DelayTopic; `objects` None: those that were read."""
     state, document = view.state, view.topics[key]
-    made = [each for each in state.made if owner_of(each) == key] if children is None else list(children)
+    made = [each for each in state.made if owner_of(each) == key] if objects is None else list(objects)
     seen = Observation(
         key=key,
         now_ms=view.now_ms,
@@ -72,7 +72,7 @@ def observe(
         verdict=verdict,
         record=None,
         record_problem=None,
-        children=[each for each in made if not _is_record(each)],
+        objects=[each for each in made if not _is_record(each)],
         fleet=Fleet(_deployment(made), (), (), _partitions(document)),
     )
     if isinstance(verdict, Refusal):
@@ -81,9 +81,9 @@ def observe(
     seen = _with_signals(_with_topics(seen, verdict, live), verdict)
     files = connection_files(verdict.settings)
     seen = replace(seen, secrets_version=secrets_version(files.read_once, {}))
-    wanted = desired_children(seen, verdict, verdict.settings, replicas(seen, verdict.settings, decide_scaling(seen)))
-    compared = as_if_read(seen.children, wanted, seen.secrets_version)
-    return replace(seen, children=compared, fleet=replace(seen.fleet, deployment=_deployment(compared)))
+    wanted = desired_objects(seen, verdict, verdict.settings, replicas(seen, verdict.settings, decide_scaling(seen)))
+    compared = as_if_read(seen.objects, wanted, seen.secrets_version)
+    return replace(seen, objects=compared, fleet=replace(seen.fleet, deployment=_deployment(compared)))
 
 
 def _facts(view: ClusterView, key: Key) -> NamespaceFacts:
@@ -113,7 +113,7 @@ def _with_record(view: ClusterView, seen: Observation, accepted: Accepted, live:
 def _live_rules(seen: Observation, live: LiveTopic) -> DeclaredRules:
     """Return the rules in the cluster, declared when the relays' configuration says, as far as that may be read."""
     rules = taken_over(declared(None, live.settings, seen.now_ms), seen.now_ms)
-    config = _live_config(seen.children)
+    config = _live_config(seen.objects)
     said_ms = config.schedule.declared_ms if config is not None else None
     return rules.model_copy(update={"declared_ms": said_ms}) if said_ms is not None else rules
 
@@ -146,8 +146,8 @@ def _with_signals(seen: Observation, accepted: Accepted) -> Observation:
     return replace(seen, signals=gather([], None, seen.now_ms))
 
 
-def _deployment(children: Iterable[Document]) -> Document | None:
-    return next((each for each in children if each["kind"] == "Deployment"), None)
+def _deployment(objects: Iterable[Document]) -> Document | None:
+    return next((each for each in objects if each["kind"] == "Deployment"), None)
 
 
 def _partitions(document: Mapping[str, Any]) -> int | None:
@@ -239,23 +239,23 @@ def _topic_facts(
     return None
 
 
-def as_if_read(children: Sequence[Document], wanted: Iterable[Document], secrets_version: str) -> list[Document]:
-    """Return the live children with the hashes of `wanted` where nothing but Secrets can make the difference."""
+def as_if_read(objects: Sequence[Document], wanted: Iterable[Document], secrets_version: str) -> list[Document]:
+    """Return the live objects with the hashes of `wanted` where nothing but Secrets can make the difference."""
     desired = next((each for each in wanted if each["kind"] == "Deployment"), None)
-    fresh = _live_hash(children, secrets_version)
+    fresh = _live_hash(objects, secrets_version)
     if desired is None or fresh is None:
-        return list(children)
-    return [_rebased(each, desired, fresh) if each["kind"] == "Deployment" else each for each in children]
+        return list(objects)
+    return [_rebased(each, desired, fresh) if each["kind"] == "Deployment" else each for each in objects]
 
 
-def _live_hash(children: Sequence[Document], secrets_version: str) -> str | None:
+def _live_hash(objects: Sequence[Document], secrets_version: str) -> str | None:
     """Return the hash of the configuration that is in the cluster."""
-    config = _live_config(children)
+    config = _live_config(objects)
     return config_hash(config, secrets_version) if config is not None else None
 
 
-def _live_config(children: Sequence[Document]) -> RelayConfig | None:
-    texts = [(each.get("data") or {}).get(CONFIG_KEY) for each in children if each["kind"] == "ConfigMap"]
+def _live_config(objects: Sequence[Document]) -> RelayConfig | None:
+    texts = [(each.get("data") or {}).get(CONFIG_KEY) for each in objects if each["kind"] == "ConfigMap"]
     try:
         return next((load_relay_config(text) for text in texts if text), None)
     except ApiError:

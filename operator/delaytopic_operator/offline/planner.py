@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import AutoscalingMode
-from delaytopic_operator.decide.children import replicas
 from delaytopic_operator.decide.planner import decide_scaling
+from delaytopic_operator.decide.relay_objects import replicas
 from delaytopic_operator.decide.rules_in_force import edit_sentence
 from delaytopic_operator.model.conditions import FALSE
 from delaytopic_operator.model.declared_rules import fields_of
@@ -91,7 +91,7 @@ def _outcome(key: Key, written: Document | None, before: ClusterView, after: Clu
         return TopicOutcome(key, Judgement.REFUSED, "Terminating", message, effective, in_files=in_files)
     known = live_topic(before, key)
     notes += _of_what_waits(known, verdict, after.now_ms)
-    seen = observe(after, key, verdict, known, _children(key, verdict, before, after))
+    seen = observe(after, key, verdict, known, _objects(key, verdict, before, after))
     simulated = simulate(seen)
     progress = simulated.last.progress
     if progress.stalled is not None:
@@ -143,7 +143,7 @@ def _refused(key: Key, refusal: Refusal, live: Document | None, state: ClusterSt
     return TopicOutcome(key, Judgement.REFUSED, refusal.reason, refusal.message, notes=notes, in_files=in_files)
 
 
-def _children(key: Key, verdict: Accepted, before: ClusterView, after: ClusterView) -> Sequence[Document] | None:
+def _objects(key: Key, verdict: Accepted, before: ClusterView, after: ClusterView) -> Sequence[Document] | None:
     """Return None where they were read; else those that the operator must have made from the cluster's documents."""
     if relay_namespace(key, verdict.delay_class, after.state.config) not in after.state.unseen:
         return None
@@ -152,7 +152,7 @@ def _children(key: Key, verdict: Accepted, before: ClusterView, after: ClusterVi
         return []
     formerly = judge(before, key)
     assert isinstance(formerly, Accepted)
-    return simulate(observe(before, key, formerly, live, [])).seen.children
+    return simulate(observe(before, key, formerly, live, [])).seen.objects
 
 
 def _has_record(key: Key, before: ClusterView) -> bool:

@@ -75,9 +75,9 @@ def after(seen: Observation, action: Action) -> Observation:
         case DoTopic(step):
             return _with_topic(seen, step)
         case Apply(document):
-            return _with_child(seen, document)
+            return _with_object(seen, document)
         case Delete(document):
-            return _without_child(seen, document)
+            return _without_object(seen, document)
         case _:
             return seen
 
@@ -86,7 +86,7 @@ def _is_done(action: Action, seen: Observation) -> bool:
     """Tell whether the action only writes what is there already."""
     if isinstance(action, WriteRecord):
         return action.record == seen.record
-    return isinstance(action, Apply) and action.document in seen.children
+    return isinstance(action, Apply) and action.document in seen.objects
 
 
 def _held(seen: Observation, finalizers: list[str]) -> Observation:
@@ -123,18 +123,18 @@ def _is_source(seen: Observation, topic: str) -> bool:
     return seen.accepted is not None and seen.accepted.settings.source.topic == topic
 
 
-def _with_child(seen: Observation, document: Document) -> Observation:
-    seen = _without_child(seen, document)
-    seen = replace(seen, children=[*seen.children, document])
+def _with_object(seen: Observation, document: Document) -> Observation:
+    seen = _without_object(seen, document)
+    seen = replace(seen, objects=[*seen.objects, document])
     if document["kind"] == KAFKA_TOPIC.name:
         return _with_kafka_topic(seen, document)
     return _with_deployment(seen, document) if document["kind"] == "Deployment" else seen
 
 
-def _without_child(seen: Observation, document: Document) -> Observation:
-    kept = [each for each in seen.children if _address(each) != _address(document)]
+def _without_object(seen: Observation, document: Document) -> Observation:
+    kept = [each for each in seen.objects if _address(each) != _address(document)]
     gone = document["kind"] == "Deployment"
-    return replace(_with_deployment(seen, None) if gone else seen, children=kept)
+    return replace(_with_deployment(seen, None) if gone else seen, objects=kept)
 
 
 def _with_deployment(seen: Observation, document: Document | None) -> Observation:
@@ -172,7 +172,7 @@ def _step(action: Action, seen: Observation, record_is_there: bool) -> Step:
             word = "Update" if record_is_there else "Create"
             return Step(word, place, "what is owned, kept beyond the DelayTopic", document=document)
         case Apply(document, differences, exists):
-            live = _live(document, seen.children) if exists else None
+            live = _live(document, seen.objects) if exists else None
             changes = list(_changes(document, live, differences)) if live is not None else []
             restarts = exists and any(".template." in f".{path}" for path in differences)
             return Step(planned.action, planned.object, None, changes, restarts, document)
@@ -182,9 +182,9 @@ def _step(action: Action, seen: Observation, record_is_there: bool) -> Step:
             return Step(planned.action, planned.object, planned.detail)
 
 
-def _live(document: Document, children: Sequence[Document]) -> Document | None:
+def _live(document: Document, objects: Sequence[Document]) -> Document | None:
     address = _address(document)
-    return next((each for each in children if _address(each) == address), None)
+    return next((each for each in objects if _address(each) == address), None)
 
 
 def _address(document: Document) -> tuple[str, str, str]:

@@ -82,7 +82,7 @@ def _last_audit_ms(seen: Observation, slo: AuditedSlo | None) -> int:
     """Return when it was audited last; before the first time, since when it is to be audited."""
     if slo is not None and slo.audited_at is not None:
         return round(slo.audited_at.timestamp() * 1_000)
-    made = [each["metadata"] for each in seen.children if each.get("kind") == CRON_JOB.name]
+    made = [each["metadata"] for each in seen.objects if each.get("kind") == CRON_JOB.name]
     since = [metadata["creationTimestamp"] for metadata in (*made, seen.metadata) if metadata.get("creationTimestamp")]
     return instant_ms(since[0]) if since else seen.now_ms
 

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from delaytopic_operator.resources.audits import audit_children, class_audit_children, is_class_audit
-from delaytopic_operator.resources.children import Remembered, children, class_problems, relay_problems
+from delaytopic_operator.resources.audits import audit_objects, class_audit_objects, is_class_audit
 from delaytopic_operator.resources.connection_files import ConnectionFiles, class_files, connection_files
 from delaytopic_operator.resources.identity import (
     RelayIdentity,
     audit_name,
-    child_name,
     is_own,
+    relays_name,
     secrets_version,
     selector,
 )
+from delaytopic_operator.resources.relay_objects import Remembered, class_problems, relay_objects, relay_problems
 
 __all__ = [
     "ConnectionFiles",
     "RelayIdentity",
     "Remembered",
-    "audit_children",
     "audit_name",
-    "child_name",
-    "children",
-    "class_audit_children",
+    "audit_objects",
+    "class_audit_objects",
     "class_files",
     "class_problems",
     "connection_files",
     "is_class_audit",
     "is_own",
+    "relay_objects",
     "relay_problems",
+    "relays_name",
     "secrets_version",
     "selector",
 ]

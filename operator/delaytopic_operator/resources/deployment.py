@@ -77,13 +77,13 @@ def deployment(
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": metadata(identity, identity.child),
+        "metadata": metadata(identity, identity.relays_name),
         "spec": {field: value for field, value in spec.items() if value is not None},
     }
 
 
 def _pod(identity: RelayIdentity, relay: RelayConfig, pods: RelayPods, config: OperatorConfig) -> Document:
-    name, template = identity.child, pods.template
+    name, template = identity.relays_name, pods.template
     volumes = [config_volume("config", name), temporary_volume(TEMPORARY_SIZE), *secret_volumes(pods.files)]
     grace_seconds = -(-relay.limits.shutdown_grace.ms // 1000) + GRACE_MARGIN_SECONDS
     spec = {

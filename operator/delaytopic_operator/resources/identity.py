@@ -29,10 +29,10 @@ CLASS: Final = f"{GROUP}/delay-class"
 CONFIG_HASH: Final = f"{GROUP}/config-hash"
 """On pods: of what a relay reads only when it starts."""
 APPLIED_HASH: Final = f"{GROUP}/applied-hash"
-"""On every child: of the whole document, so that a field which is wanted no longer counts as a difference, too."""
+"""On everything that is made, of the whole document: a field which is wanted no longer counts as a difference, too."""
 TEMPLATE_HASH: Final = "pod-template-hash"
 """On pods, by Kubernetes: which ReplicaSet of a Deployment made it."""
-LONGEST_CHILD: Final = 55
+LONGEST_RELAYS_NAME: Final = 55
 """Kubernetes cuts the names of pods, which begin with it."""
 LONGEST_CRON_JOB: Final = 52
 """Kubernetes adds eleven characters to the name of each Job that a CronJob makes."""
@@ -52,23 +52,24 @@ class RelayIdentity:
     namespace: str
     """The namespace where the relays run."""
     owned: bool
-    """True if Kubernetes removes the children with the DelayTopic; not possible across namespaces."""
+    """True if Kubernetes removes what is made with the DelayTopic; not possible across namespaces."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Inherited from the DelayTopic by all children; `children` sets it from the allow list."""
+    """Inherited from the DelayTopic by all that is made; `relay_objects` sets it from the allow list."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """Inherited from the DelayTopic by all children; `children` sets it from the allow list."""
+    """Inherited from the DelayTopic by all that is made; `relay_objects` sets it from the allow list."""
 
     @property
-    def child(self) -> str:
+    def relays_name(self) -> str:
         """The name of what relays consist of."""
-        return child_name(self.key)
+        return relays_name(self.key)
 
 
-def child_name(key: Key) -> str:
-    """Return what every child is called: different for different DelayTopics, also where somebody seeks names that are
-    not.
+def relays_name(key: Key) -> str:
+    """Return the name of the relays' objects.
+
+    It is different for different DelayTopics, also where somebody seeks names that are not.
     """
-    return _named(key, "relay", LONGEST_CHILD)
+    return _named(key, "relay", LONGEST_RELAYS_NAME)
 
 
 def audit_name(key: Key) -> str:
@@ -78,7 +79,7 @@ def audit_name(key: Key) -> str:
 
 def class_audit_name(class_name: str, operator_namespace: str) -> str:
     """Return what is called everything that audits the DelayTopics of a class together; each operator has its own."""
-    return _named(Key(operator_namespace, class_name), "audits", LONGEST_CHILD)
+    return _named(Key(operator_namespace, class_name), "audits", LONGEST_RELAYS_NAME)
 
 
 def selector(key: Key, program: str = RELAY) -> dict[str, str]:
@@ -87,7 +88,7 @@ def selector(key: Key, program: str = RELAY) -> dict[str, str]:
 
 
 def labels(identity: RelayIdentity, program: str = RELAY) -> dict[str, str]:
-    """The labels of every child."""
+    """The labels of everything that is made."""
     return {
         **identity.labels,
         **selector(identity.key, program),
@@ -108,7 +109,7 @@ def is_reserved(name: str) -> bool:
 
 
 def inherited(values: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str]:
-    """Of the DelayTopic's labels or annotations those that its children get: on the list, which may hold globs."""
+    """Of the DelayTopic's labels or annotations those that its objects get: on the list, which may hold globs."""
     globs = tuple(allowed)
     return {
         name: value
@@ -118,7 +119,7 @@ def inherited(values: Mapping[str, str], allowed: Iterable[str]) -> dict[str, st
 
 
 def metadata(identity: RelayIdentity, name: str, program: str = RELAY) -> Document:
-    """The metadata of a child; the owner's deletion is not held up by it (`blockOwnerDeletion` needs a right)."""
+    """The metadata of an object; the owner's deletion is not held up by it (`blockOwnerDeletion` needs a right)."""
     document: Document = {"name": name, "namespace": identity.namespace, "labels": labels(identity, program)}
     if identity.annotations:
         document["annotations"] = dict(identity.annotations)
@@ -181,7 +182,7 @@ def is_relay(pod: Mapping[str, Any], key: Key) -> bool:
     garbage collector removes such pods.
     """
     template = (pod["metadata"].get("labels") or {}).get(TEMPLATE_HASH)
-    return template is not None and owning_replica_set(pod) == f"{child_name(key)}-{template}"
+    return template is not None and owning_replica_set(pod) == f"{relays_name(key)}-{template}"
 
 
 def owning_replica_set(pod: Mapping[str, Any]) -> str | None:

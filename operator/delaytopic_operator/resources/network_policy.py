@@ -38,7 +38,7 @@ def network_policy(identity: RelayIdentity, relay: RelayConfig, config: Operator
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": metadata(identity, identity.child),
+        "metadata": metadata(identity, identity.relays_name),
         "spec": {
             "podSelector": {"matchLabels": selector(identity.key)},
             "policyTypes": ["Ingress", "Egress"],

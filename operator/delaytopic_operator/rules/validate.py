@@ -69,7 +69,7 @@ class Subject:
     document: Mapping[str, Any]
     classes: Sequence[DelayClass]
     namespace_labels: Mapping[str, str]
-    elders: QuotaUsage
+    quota_usage: QuotaUsage
     """DelayTopics of the same namespace and class that are older."""
     conflict: str | None
     """The claim of another, older DelayTopic on its topics; a sentence."""
@@ -145,7 +145,7 @@ def _against(subject: Subject, accepted: Accepted) -> Iterator[Refusal]:
         yield Refusal("InvalidSpec" if own else "InvalidClass", _lines(own or problems), stalled=bool(own))
     yield from _out_of_sight(subject, accepted)
     if accepted.delay_class is not None:
-        yield from _over_limits(subject.elders, accepted.delay_class, accepted.settings)
+        yield from _over_limits(subject.quota_usage, accepted.delay_class, accepted.settings)
     if subject.conflict is not None:
         yield Refusal("ResourceConflict", subject.conflict)
 
@@ -171,17 +171,18 @@ def relay_namespace(key: Key, delay_class: DelayClass | None, config: OperatorCo
     return key.namespace if delay_class is None else delay_class.spec.relay_namespace or config.namespace
 
 
-def _over_limits(elders: QuotaUsage, delay_class: DelayClass, settings: Settings) -> Iterator[Refusal]:
+def _over_limits(quota_usage: QuotaUsage, delay_class: DelayClass, settings: Settings) -> Iterator[Refusal]:
     """Return what the namespace has too much of; the older ones keep what they have."""
     limits, by_class = delay_class.spec.limits, f"DelayClass {delay_class.metadata.name}"
     most = limits.max_delay_topics_per_namespace
-    if most is not None and elders.topics >= most:
+    if most is not None and quota_usage.topics >= most:
         yield Refusal("LimitExceeded", f"{by_class} allows {most} DelayTopics in a namespace; remove another one first")
     most, own = limits.max_partitions_per_namespace, partition_count(settings)
-    if most is not None and elders.partitions + own > most:
+    if most is not None and quota_usage.partitions + own > most:
         message = (
-            f"spec.source.partitions: its topics have {own} partitions, and those of older DelayTopics of the "
-            f"namespace {elders.partitions}: {by_class} allows {most} together; ask for fewer, or remove another one"
+            f"spec.source.partitions: its topics have {own} partitions, and those of older DelayTopics of "
+            f"the namespace {quota_usage.partitions}: {by_class} allows {most} together; ask for fewer, or "
+            "remove another one"
         )
         yield Refusal("LimitExceeded", message)
 

@@ -41,7 +41,7 @@ WATCH_SECONDS: Final = 240
 """The API server ends a watch after this time, and kopf begins the next one: a sign of life at least this often."""
 
 Kinds = tuple[Kind, ...]
-_GROUPS: Final[tuple[Kinds, ...]] = (watched.OWN, watched.CHILDREN)
+_GROUPS: Final[tuple[Kinds, ...]] = (watched.OWN, watched.MADE)
 """Kinds of one kopf; the last of each tells for which namespaces."""
 
 log = structlog.get_logger()
@@ -227,7 +227,7 @@ def settings() -> kopf.OperatorSettings:
     of.queueing.idle_timeout = 0.05
     of.queueing.exit_timeout = 1
     of.process.ultimate_exiting_timeout = None  # it would kill the whole process; the thread is a daemon anyway
-    for kind in watched.CHILDREN:
+    for kind in watched.MADE:
         group, _, version = kind.api_version.rpartition("/")
         labels = watched.labels_of(kind) or {}
         selector = ",".join(f"{name}={value}" for name, value in labels.items())

@@ -35,7 +35,7 @@ from delaytopic_operator.runtime.workqueue import WorkQueue
 
 LEASE_NAME = "delaytopic-operator"
 CLASS_WORKERS = 2
-CLASS_CALM_MS = 1_000
+CLASS_DEBOUNCE_MS = 1_000
 """A class is looked at so long after one of its DelayTopics came or went: with all that came or went meanwhile."""
 # A pod gets 10 s in the promise: reconciliations, Events, the Lease and the watches, one after the other.
 PASSES_STOP_SECONDS = 4.0
@@ -139,7 +139,7 @@ class Service:
             self._may_run,
             self._metrics.observe_pass,
             DELAY_CLASS,
-            CLASS_CALM_MS,
+            CLASS_DEBOUNCE_MS,
         )
 
     def _make_pages(self) -> PageServer:

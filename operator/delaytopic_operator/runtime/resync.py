@@ -85,7 +85,7 @@ class Resync:
         try:
             return self._list(kind, namespace)
         except ApiServerForbidden as error:
-            if kind not in watched.CHILDREN or namespace in {None, self._config.namespace}:
+            if kind not in watched.MADE or namespace in {None, self._config.namespace}:
                 raise
             log.warning("namespace of relays not looked at", namespace=namespace, reason=str(error))
             return set()

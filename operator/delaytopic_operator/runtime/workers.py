@@ -46,14 +46,14 @@ class Workers:
         self._may_run = may_run
         self._observe = observe
         self._word = kind.name.lower()
-        self._calm_ms = debounce_ms
+        self._debounce_ms = debounce_ms
         self._changed = Condition()
         self._stopping = False
         self._threads = [Thread(target=self._work, name=f"worker-{n}", daemon=True) for n in range(count)]
 
     def add(self, keys: Iterable[Key]) -> None:
         """Look at the keys now; forgotten where none may be reconciled: who may looks at everything first."""
-        self.add_at(dict.fromkeys(keys, epoch_ms() + self._calm_ms))
+        self.add_at(dict.fromkeys(keys, epoch_ms() + self._debounce_ms))
 
     def add_at(self, times: Mapping[Key, int]) -> None:
         """Look at each key at its time (epoch ms)."""

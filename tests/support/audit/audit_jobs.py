@@ -81,13 +81,13 @@ class AuditJobs:
         data = {name: base64.b64encode(value.encode()).decode() for name, value in self.secrets.items()}
         metadata = {"name": SECRET, "namespace": self.namespace}
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
-        made = [self.given.child("ServiceAccount"), self.given.child("ConfigMap"), *self.given.audit()]
+        made = [self.given.relay_object("ServiceAccount"), self.given.relay_object("ConfigMap"), *self.given.audit()]
         documents = [_unowned(each) for each in made if each["kind"] != "CronJob"]
         self.plane.kubectl.apply([*rights, *documents, secret])
 
     def start(self) -> str:
         """Create a Job as the CronJob would, and return its name."""
-        job = self.given.audit_child("CronJob")["spec"]["jobTemplate"]["spec"] | {"backoffLimit": 0}
+        job = self.given.audit_object("CronJob")["spec"]["jobTemplate"]["spec"] | {"backoffLimit": 0}
         (container,) = job["template"]["spec"]["containers"]
         words = [MESSAGE if word == STATUS_FILE else word for word in container["args"]]
         # The image has the jars, and brokers' clocks are those of real records.

@@ -54,8 +54,8 @@ def end_audit(platform: Platform, name: str, report: Report) -> dict[str, Any]:
 
 def _cron_job(platform: Platform, name: str) -> dict[str, Any]:
     def there(_: object) -> bool:
-        return bool(platform.children("cronjobs", "batch/v1", name))
+        return bool(platform.objects("cronjobs", "batch/v1", name))
 
     await_object(platform.client, platform.path(name), there)
-    [found] = platform.children("cronjobs", "batch/v1", name)
+    [found] = platform.objects("cronjobs", "batch/v1", name)
     return found

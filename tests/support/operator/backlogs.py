@@ -13,7 +13,7 @@ from tests.support.relay.process import wait_for
 from delaytopic_local.verifier.verdict import Verdict
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RecordState, RouteRecord, parse_record, record_name
-from delaytopic_operator.resources import child_name
+from delaytopic_operator.resources import relays_name
 
 METRIC = "delaytopic_operator_retained_backlog_messages"
 
@@ -50,17 +50,17 @@ def with_pending(platform: Platform, team: AppTeam, delays_ms: list[int]) -> lis
 def await_nothing_taken_in(platform: Platform, name: str) -> None:
     """Wait until no relay is left that takes records in: those of the drain are ready, or the drain is over."""
     await_record(platform, name, RecordState.DRAINING, RecordState.RETAINED)
-    child = child_name(Key(platform.team, name))
-    path = f"/api/v1/namespaces/{platform.namespace}/configmaps/{child}"
+    relays = relays_name(Key(platform.team, name))
+    path = f"/api/v1/namespaces/{platform.namespace}/configmaps/{relays}"
 
     def suspended(found: Object | None) -> bool:
         return found is None or "suspend: Ingest" in found.get("data", {}).get("relay.yaml", "")
 
     await_object(platform.client, path, suspended)
-    path = f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{child}"
+    path = f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{relays}"
     left = await_object(platform.client, path, lambda found: found is None or is_rolled_out(found, 1), seconds=60)
     # A Deployment does not count pods that end, and those still take records in.
-    wait_for(lambda: len(platform.children("pods", "v1", name)) <= (0 if left is None else 1))
+    wait_for(lambda: len(platform.objects("pods", "v1", name)) <= (0 if left is None else 1))
 
 
 def is_rolled_out(deployment: Object, replicas: int) -> bool:
@@ -108,10 +108,10 @@ def retained_metric(platform: Platform, name: str) -> float | None:
 
 def await_no_relays(platform: Platform, name: str | None = None) -> None:
     """Wait until no relay runs any more, and nothing of what they needed is left; of one DelayTopic if it is named."""
-    wait_for(lambda: not children_of(platform, name), lambda: str(children_of(platform, name)))
+    wait_for(lambda: not objects_of(platform, name), lambda: str(objects_of(platform, name)))
 
 
-def children_of(platform: Platform, name: str | None = None) -> list[str]:
+def objects_of(platform: Platform, name: str | None = None) -> list[str]:
     """List the objects that the operator made in the platform's namespace, without records."""
     kinds = {
         "apps/v1": ("deployments",),
@@ -123,7 +123,7 @@ def children_of(platform: Platform, name: str | None = None) -> list[str]:
         f"{kind}/{each['metadata']['name']}"
         for group, names in kinds.items()
         for kind in names
-        for each in platform.children(kind, group, name)
+        for each in platform.objects(kind, group, name)
     ]
     return [each for each in found if "/delay-backlog-" not in each]
 

@@ -40,12 +40,12 @@ from delaytopic_operator.reconciler import Reconciler
 from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.report.metrics import OperatorMetrics
 from delaytopic_operator.report.status import StatusMetrics, StatusWriter
-from delaytopic_operator.resources import child_name
+from delaytopic_operator.resources import relays_name
 from delaytopic_operator.runtime.resync import Resync
 
 API = "/apis/delaytopic.dev/v1beta1"
 PARTITIONS = 2
-CHILDREN = {
+MADE = {
     "/apis/apps/v1": ("deployments",),
     "/api/v1": ("configmaps", "serviceaccounts"),
     "/apis/policy/v1": ("poddisruptionbudgets",),
@@ -120,7 +120,7 @@ class World:
         if self.find(name) is not None:
             self.plane.client.merge(self.path(name), {"metadata": {"finalizers": None}})
             self.plane.client.request("DELETE", self.path(name))
-        for group, plurals in CHILDREN.items():
+        for group, plurals in MADE.items():
             for plural in plurals:
                 query = {"labelSelector": f"{MANAGED},delaytopic.dev/name={name}"}
                 self.plane.client.request("DELETE", f"{group}/namespaces/{self.platform}/{plural}", query=query)
@@ -131,14 +131,14 @@ class World:
         found = self.find(name)
         state = {
             "object": _object(found) if found is not None else None,
-            "children": self._children(name),
+            "objects": self._objects(name),
             "record": self._record(name),
             "topics": self.topics(name),
             "backlog": self.store(name),
         }
         key = Key(self.team, name)
         text = json.dumps(state, sort_keys=True)
-        for digest in (record_name(key).rpartition("-")[2], child_name(key).rpartition("-")[2]):
+        for digest in (record_name(key).rpartition("-")[2], relays_name(key).rpartition("-")[2]):
             text = text.replace(digest, "HASH")
         text = text.replace(name, "NAME")
         text = re.sub(r'(config-hash|owner-uid|uid|topicId|namespaceUid|mark)": "[^"]*"', r'\1": "ID"', text)
@@ -168,10 +168,10 @@ class World:
         with Redis.from_url(self.redis_url) as client:
             return len(list(client.scan_iter(match=f"{{delaytopic.{self.team}.{name}:*", count=1_000)))
 
-    def _children(self, name: str) -> dict[str, Any]:
+    def _objects(self, name: str) -> dict[str, Any]:
         labels = f"{MANAGED},delaytopic.dev/name={name}"
         found = {}
-        for group, plurals in CHILDREN.items():
+        for group, plurals in MADE.items():
             for plural in plurals:
                 path = f"{group}/namespaces/{self.platform}/{plural}"
                 for each in self.plane.client.get(path, labelSelector=labels)["items"]:

@@ -115,7 +115,7 @@ class Platform:
     def await_gone(self, name: str, seconds: float = 40.0) -> None:
         await_gone(self.client, self.path(name), seconds=seconds)
 
-    def children(self, kind: str, group: str = "apps/v1", name: str | None = None) -> list[Object]:
+    def objects(self, kind: str, group: str = "apps/v1", name: str | None = None) -> list[Object]:
         """List objects that the operator made in its namespace, for one DelayTopic if it is named."""
         root = f"/apis/{group}" if "/" in group else f"/api/{group}"
         path = f"{root}/namespaces/{self.namespace}/{kind}"

@@ -9,7 +9,7 @@ from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_doc
 from delaytopic_api.loading import validate
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources import RelayIdentity, Remembered, audit_children, children
+from delaytopic_operator.resources import RelayIdentity, Remembered, audit_objects, relay_objects
 from delaytopic_operator.resources.identity import Document
 
 D = TypeVar("D", DelayTopic, DelayClass)
@@ -38,31 +38,31 @@ class Route:
         where = (of_class.spec.relay_namespace or self.config.namespace) if of_class else metadata.namespace
         return RelayIdentity(Key(metadata.namespace, metadata.name), metadata.uid or UID, where, of_class is None)
 
-    def children(self, secrets_version: str = "1", replicas: int | None = 2) -> list[Document]:
+    def relay_objects(self, secrets_version: str = "1", replicas: int | None = 2) -> list[Document]:
         template = self.delay_class.spec.relay if self.delay_class else None
-        return children(
+        return relay_objects(
             self.settings, self.identity, self.topic, template, self.config, secrets_version, replicas, Remembered()
         )
 
     def audit(self) -> list[Document]:
-        return audit_children(self.topic, self.delay_class, self.settings, self.identity, self.config)
+        return audit_objects(self.topic, self.delay_class, self.settings, self.identity, self.config)
 
     def documents(self) -> list[Document]:
-        return [*self.children(), *self.audit()]
+        return [*self.relay_objects(), *self.audit()]
 
-    def child(self, kind: str) -> Document:
-        """The only child of a kind, audits left out."""
-        (document,) = (each for each in self.children() if each["kind"] == kind)
+    def relay_object(self, kind: str) -> Document:
+        """The only one of a kind, audits left out."""
+        (document,) = (each for each in self.relay_objects() if each["kind"] == kind)
         return document
 
-    def audit_child(self, kind: str) -> Document:
+    def audit_object(self, kind: str) -> Document:
         """The only document of a kind that an audit needs."""
         (document,) = (each for each in self.audit() if each["kind"] == kind)
         return document
 
     def pod(self) -> Document:
         """The pod template of the relays."""
-        template: Document = self.child("Deployment")["spec"]["template"]
+        template: Document = self.relay_object("Deployment")["spec"]["template"]
         return template
 
     def container(self) -> Document:

@@ -16,7 +16,7 @@ from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord, begin_record
 from delaytopic_operator.observe.fleet import Fleet, RelayPage
 from delaytopic_operator.observe.observation import NamespaceFacts, Observation
-from delaytopic_operator.resources import child_name
+from delaytopic_operator.resources import relays_name
 from delaytopic_operator.rules.validate import Accepted, QuotaUsage, Refusal, Subject, check
 
 KEY = Key("shop", "reminders")
@@ -30,7 +30,7 @@ BACKEND_ID = "delaytopic.shop.reminders"
 DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
-    "metadata": {"name": child_name(KEY), "namespace": CONFIG.namespace, "uid": "d-1", "generation": 1},
+    "metadata": {"name": relays_name(KEY), "namespace": CONFIG.namespace, "uid": "d-1", "generation": 1},
     "spec": {"replicas": 1},
     "status": {"replicas": 1, "readyReplicas": 1, "updatedReplicas": 1, "observedGeneration": 1},
 }
@@ -105,7 +105,7 @@ def verdict(found: Mapping[str, Any] | None, *, has_class: bool = True) -> Accep
     if found is None:
         return None
     classes = [delay_class()] if has_class else []
-    return check(Subject(KEY, found, classes, {}, elders=QuotaUsage(0, 0), conflict=None))
+    return check(Subject(KEY, found, classes, {}, quota_usage=QuotaUsage(0, 0), conflict=None))
 
 
 def record(namespace_uid: str = NAMESPACE_UID) -> RouteRecord:
@@ -136,7 +136,7 @@ def seen(
         verdict=verdict(found, has_class=has_class),
         record=record(),
         record_problem=None,
-        children=[DEPLOYMENT],
+        objects=[DEPLOYMENT],
         fleet=fleet(pending),
     )
     return replace(usual, **changes)

@@ -34,7 +34,6 @@ from delaytopic_operator.resources.audits.pod import (
     topic_document,
     words_of,
 )
-from delaytopic_operator.resources.children import relay_problems, with_inherited
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
 from delaytopic_operator.resources.identity import (
     AUDIT,
@@ -47,6 +46,7 @@ from delaytopic_operator.resources.identity import (
 )
 from delaytopic_operator.resources.network_policy import audit_network_policy
 from delaytopic_operator.resources.pod import CONFIG_FILE, config_volume
+from delaytopic_operator.resources.relay_objects import relay_problems, with_inherited
 
 DOCUMENTS_KEY: Final = "documents.yaml"
 EXECUTOR_KEY: Final = "executor.yaml"
@@ -61,7 +61,7 @@ KEPT_RUNS: Final = 3
 
 def audit_documents_name(identity: RelayIdentity) -> str:
     """Return what the ConfigMap is called."""
-    return f"{identity.child}-audit"
+    return f"{identity.relays_name}-audit"
 
 
 def audit_config_map(
@@ -130,8 +130,8 @@ def spread_schedule(schedule: str, key: Key) -> str:
 
 def _pod(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], config: OperatorConfig) -> Document:
     audit = config.audit
-    account = (audit.driver_account if has_executors(audit) else audit.service_account) or identity.child
-    folders = [config_volume("config", identity.child), config_volume("audit", audit_documents_name(identity))]
+    account = (audit.driver_account if has_executors(audit) else audit.service_account) or identity.relays_name
+    folders = [config_volume("config", identity.relays_name), config_volume("audit", audit_documents_name(identity))]
     spec = audit_pod(config, account, _container(identity, kafka_files, config), kafka_files, folders)
     return {**spec, "automountServiceAccountToken": has_executors(audit), "restartPolicy": "Never"}
 
@@ -180,17 +180,17 @@ def _ledger(audit: AuditConfig) -> str:
     return f"{'file://' if has_executors(audit) else ''}{LEDGER_FOLDER}/{ledger_folder(audit)}"
 
 
-def audit_children(
+def audit_objects(
     topic: DelayTopic,
     delay_class: DelayClass | None,
     settings: Settings,
     identity: RelayIdentity,
     config: OperatorConfig,
 ) -> list[Document]:
-    """The documents to apply beside those of `children`, whose ServiceAccount and ConfigMap they use; in this order.
+    """The documents to apply beside those of `relay_objects`, whose ServiceAccount and ConfigMap they use, in order.
 
     None when the operator is configured without audits, or the class has all its DelayTopics audited together. Raises
-    `Refused` where `children` does.
+    `Refused` where `relay_objects` does.
     """
     if config.audit.schedule is None or (delay_class is not None and delay_class.spec.audit.every is not None):
         return []

@@ -41,9 +41,9 @@ from delaytopic_operator.resources.identity import (
     MANAGER,
     TEMPLATE_HASH,
     Document,
-    child_name,
     class_audit_name,
     owning_replica_set,
+    relays_name,
     stamped,
 )
 from delaytopic_operator.resources.network_policy import class_audit_network_policy
@@ -55,7 +55,7 @@ LARGEST_CONFIG_MAP: Final = 48_000
 CLASS_KEY: Final = "class.yaml"
 
 
-def class_audit_children(
+def class_audit_objects(
     of_class: DelayClass, topics: Iterable[DelayTopic], secrets_version: str, config: OperatorConfig
 ) -> list[Document]:
     """The documents to apply, in this order; none for a class that asks for no such audit or has no DelayTopics.
@@ -116,22 +116,22 @@ class _ClassAudit:
         folder = {
             "projected": {"defaultMode": READABLE, "sources": [{"configMap": {"name": name}} for name, _ in maps]}
         }
-        children = [self._config_map(name, data) for name, data in [(self._name, {CONFIG_KEY: self._relay}), *maps]]
+        objects = [self._config_map(name, data) for name, data in [(self._name, {CONFIG_KEY: self._relay}), *maps]]
         if self._audit.service_account is None:
             account = {"apiVersion": "v1", "kind": "ServiceAccount", "automountServiceAccountToken": False}
-            children.insert(0, {**account, "metadata": self._metadata(self._name)})
+            objects.insert(0, {**account, "metadata": self._metadata(self._name)})
         if self._config.network_policy == "Create":
             own = self._metadata(self._name)
-            children.append(class_audit_network_policy(own, self._labels, PORT, self._config))
-        children.append(self._deployment({"name": "audit", **folder}))
-        return [stamped(each) for each in children]
+            objects.append(class_audit_network_policy(own, self._labels, PORT, self._config))
+        objects.append(self._deployment({"name": "audit", **folder}))
+        return [stamped(each) for each in objects]
 
     def _documents_maps(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield ConfigMaps by name: a key for each document, as many in one as there is room for."""
         number, size, data = 0, 0, {CLASS_KEY: write_yaml([class_document(self._class)])}
         for topic in self._topics:
             text = write_yaml([topic_document(topic, self._class)])
-            key = f"{child_name(Key(topic.metadata.namespace, topic.metadata.name))}.yaml"
+            key = f"{relays_name(Key(topic.metadata.namespace, topic.metadata.name))}.yaml"
             if data and size + len(text.encode()) > LARGEST_CONFIG_MAP:
                 yield f"{self._name}-{number}", data
                 number, size, data = number + 1, 0, {}
@@ -143,18 +143,18 @@ class _ClassAudit:
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": self._metadata(name), "data": data}
 
     def _metadata(self, name: str) -> Document:
-        """Return the metadata of a child: Kubernetes removes it with the class."""
+        """Return the metadata of an object: Kubernetes removes it with the class."""
         of_class = self._class.metadata
         owner = {"apiVersion": API_VERSION, "kind": "DelayClass", "name": of_class.name, "uid": of_class.uid}
         return {
             "name": name,
             "namespace": self._class.spec.relay_namespace or self._config.namespace,
-            "labels": self._child_labels(),
+            "labels": self._object_labels(),
             "annotations": {CLASS: of_class.name},
             "ownerReferences": [{**owner, "controller": True}],
         }
 
-    def _child_labels(self) -> dict[str, str]:
+    def _object_labels(self) -> dict[str, str]:
         return {
             **self._labels,
             "app.kubernetes.io/managed-by": MANAGER,
@@ -176,7 +176,7 @@ class _ClassAudit:
                 # A ledger takes one run at a time: of two, one would do its work in vain.
                 "strategy": {"type": "Recreate"},
                 "selector": {"matchLabels": self._labels},
-                "template": {"metadata": {"labels": self._child_labels(), "annotations": annotations}, "spec": pod},
+                "template": {"metadata": {"labels": self._object_labels(), "annotations": annotations}, "spec": pod},
             },
         }
 

@@ -81,7 +81,7 @@ def executor_pod(identity: RelayIdentity, driver: Document, audit: AuditConfig, 
     }
     spec = {
         **driver,
-        "serviceAccountName": audit.service_account or identity.child,
+        "serviceAccountName": audit.service_account or identity.relays_name,
         "automountServiceAccountToken": False,
         "activeDeadlineSeconds": longest_seconds,
         "containers": [executor],

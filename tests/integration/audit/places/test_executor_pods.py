@@ -96,7 +96,7 @@ def test_executors_are_pods_like_the_driver_and_find_the_same_with_no_right_but_
         assert (owner["kind"], owner["uid"]) == ("Pod", driver["metadata"]["uid"])
         assert violations(pod["spec"]) == []
         assert pod["spec"]["automountServiceAccountToken"] is False
-        assert pod["spec"]["serviceAccountName"] == jobs.given.child("ServiceAccount")["metadata"]["name"]
+        assert pod["spec"]["serviceAccountName"] == jobs.given.relay_object("ServiceAccount")["metadata"]["name"]
         assert container["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
         assert container["envFrom"] == [{"secretRef": {"name": SECRET}}]
         assert container["image"] == driver["spec"]["containers"][0]["image"]

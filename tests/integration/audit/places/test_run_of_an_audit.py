@@ -58,9 +58,9 @@ class Container:
     @classmethod
     def of(cls, given: Route, folder: Path) -> Container:
         """Write what it mounts into this folder."""
-        (container,) = given.audit_child("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
-        (folder / "relay.yaml").write_text(given.child("ConfigMap")["data"]["relay.yaml"], encoding="utf-8")
-        documents = given.audit_child("ConfigMap")["data"]["documents.yaml"]
+        (container,) = given.audit_object("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+        (folder / "relay.yaml").write_text(given.relay_object("ConfigMap")["data"]["relay.yaml"], encoding="utf-8")
+        documents = given.audit_object("ConfigMap")["data"]["documents.yaml"]
         (folder / "documents.yaml").write_text(documents, encoding="utf-8")
         temporary, message = folder / "tmp", folder / "termination-log"
         temporary.mkdir()

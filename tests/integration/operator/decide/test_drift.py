@@ -60,7 +60,7 @@ class Applied:
         return DEPLOYMENT.path(self._namespace, self.wanted["metadata"]["name"])
 
     def _wanted(self, given: Route) -> Document:
-        deployment = given.child("Deployment")
+        deployment = given.relay_object("Deployment")
         metadata = {**deployment["metadata"], "namespace": self._namespace}
         del metadata["ownerReferences"]
         return {**deployment, "metadata": metadata}
@@ -132,12 +132,12 @@ def test_a_toleration_that_somebody_adds_stays_as_long_as_none_is_wanted(applied
 
 def test_the_pods_of_the_longest_name_come_to_be(control_plane: ControlPlane, namespace: str) -> None:
     given, client = route(metadata={"name": "a" * 40}), control_plane.client
-    account = given.child("ServiceAccount")["metadata"]["name"]
+    account = given.relay_object("ServiceAccount")["metadata"]["name"]
     client.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": account}})
 
     Applied(client, namespace, given)
 
-    path = DEPLOYMENT.path(namespace, given.child("Deployment")["metadata"]["name"])
+    path = DEPLOYMENT.path(namespace, given.relay_object("Deployment")["metadata"]["name"])
     await_object(client, path, lambda found: found is not None and found.get("status", {}).get("replicas") == 2)
-    pods = pods_of(client, namespace, **given.child("Deployment")["spec"]["selector"]["matchLabels"])
+    pods = pods_of(client, namespace, **given.relay_object("Deployment")["spec"]["selector"]["matchLabels"])
     assert len({pod["metadata"]["name"] for pod in pods if len(pod["metadata"]["name"]) <= 63}) == 2

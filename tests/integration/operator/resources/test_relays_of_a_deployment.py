@@ -45,7 +45,7 @@ def test_relays_start_from_their_files_and_another_document_rolls_them_although_
         )
 
     def apply(given: Route) -> str:
-        for document in given.children(replicas=PARTITIONS):
+        for document in given.relay_objects(replicas=PARTITIONS):
             path = kind_of(document).path(pod_namespace, document["metadata"]["name"])
             stored = client.apply(path, document, manager="delaytopic-operator")
             assert drift(document, stored) == []

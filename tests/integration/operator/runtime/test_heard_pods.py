@@ -16,9 +16,9 @@ from delaytopic_operator.observe.cluster import ClusterObserver
 from delaytopic_operator.resources.identity import (
     NAME_LABEL,
     NAMESPACE_LABEL,
-    child_name,
     is_relay,
     is_run_by_job,
+    relays_name,
 )
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
@@ -27,15 +27,15 @@ OPERATOR = "platform-of-the-operator"
 
 
 def labelled(kind: str, namespace: str, key: Key, component: str) -> dict[str, Any]:
-    """An object as a store has it, with all labels of a child."""
+    """An object as a store has it, with all labels of what the operator makes."""
     labels = {
         "app.kubernetes.io/managed-by": "delaytopic-operator",
         "app.kubernetes.io/component": component,
         NAMESPACE_LABEL: key.namespace,
         NAME_LABEL: key.name,
     }
-    name = child_name(key) if kind == "Deployment" else f"{kind.lower()}-{component}"
-    made_by = {"relay": ("apps/v1", "ReplicaSet", f"{child_name(key)}-5d4f"), "audit": ("batch/v1", "Job", "a-run")}
+    name = relays_name(key) if kind == "Deployment" else f"{kind.lower()}-{component}"
+    made_by = {"relay": ("apps/v1", "ReplicaSet", f"{relays_name(key)}-5d4f"), "audit": ("batch/v1", "Job", "a-run")}
     api_version, maker, owner = made_by[component]
     labels["pod-template-hash"] = "5d4f"
     owners = [{"apiVersion": api_version, "kind": maker, "name": owner, "uid": "u", "controller": True}]

@@ -1,4 +1,4 @@
-"""A child's name that another DelayTopic has already is told, and the object stays as it is."""
+"""A name that another DelayTopic has already is told, and the object stays as it is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def config_map(namespace: str, text: str, labels: dict[str, str]) -> dict[str, A
 
 
 def applied(kube: KubeApi, namespace: str, there: dict[str, str]) -> tuple[object, str]:
-    """Apply a child of shop/reminders where an object with such labels is; the failure, and the object's text."""
+    """Apply an object of shop/reminders where an object with such labels is; the failure, and the object's text."""
     store = ObjectCache(namespace)
     store.put(kube.apply(config_map(namespace, "before", there), "delaytopic-operator"))
     executor = Executor(kube, store.get, None, None, lambda: None, Counter().update)  # type: ignore[arg-type]

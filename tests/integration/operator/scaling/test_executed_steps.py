@@ -16,7 +16,7 @@ from tests.support.operator.lives import Life, World
 
 from delaytopic_operator.errors import ObjectRejected
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources import child_name
+from delaytopic_operator.resources import relays_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
@@ -70,7 +70,7 @@ def ask(world: World, name: str, *, relays: int, annotations: dict[str, str] | N
 
 
 def relays(world: World, name: str) -> int:
-    path = f"/apis/apps/v1/namespaces/{world.platform}/deployments/{child_name(Key(world.team, name))}"
+    path = f"/apis/apps/v1/namespaces/{world.platform}/deployments/{relays_name(Key(world.team, name))}"
     count: int = world.plane.client.get(path)["spec"]["replicas"]
     return count
 

@@ -15,7 +15,7 @@ from tests.support.relay.process import wait_for
 from tests.support.servers.kafka_topics import KafkaTopics
 
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources import child_name
+from delaytopic_operator.resources import relays_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
@@ -28,8 +28,8 @@ def ready(platform: Platform, name: str, directory: Path, **spec: Any) -> AppTea
 
 
 def deployment_path(platform: Platform, name: str, namespace: str | None = None) -> str:
-    child = child_name(Key(platform.team, name))
-    return f"/apis/apps/v1/namespaces/{namespace or platform.namespace}/deployments/{child}"
+    relays = relays_name(Key(platform.team, name))
+    return f"/apis/apps/v1/namespaces/{namespace or platform.namespace}/deployments/{relays}"
 
 
 def rolled_out(platform: Platform, name: str, change: Any) -> Object:
@@ -38,11 +38,11 @@ def rolled_out(platform: Platform, name: str, change: Any) -> Object:
     before = platform.client.get(path)["metadata"]["generation"]
     change()
     await_object(platform.client, path, lambda found: bool(found and found["metadata"]["generation"] > before))
-    namespace, child = path.split("/")[5], path.rpartition("/")[2]
-    deployment = await_rollout(platform.client, namespace, child, 1, seconds=60)
+    namespace, relays = path.split("/")[5], path.rpartition("/")[2]
+    deployment = await_rollout(platform.client, namespace, relays, 1, seconds=60)
     # A Deployment does not count pods that are told to stop; until they have, they may deliver by what they were told.
     labels = deployment["spec"]["selector"]["matchLabels"]
-    wait_for(lambda: len(pods_of(platform.client, namespace, **labels)) == 1, lambda: f"old pods of {child} stay")
+    wait_for(lambda: len(pods_of(platform.client, namespace, **labels)) == 1, lambda: f"old pods of {relays} stay")
     return deployment
 
 
@@ -174,7 +174,7 @@ def test_a_label_of_the_allow_list_is_inherited_and_no_other(running: Platform, 
     assert found["spec"]["template"]["metadata"]["labels"].get("argocd.argoproj.io/instance") is None
 
 
-def test_what_somebody_did_to_the_children_is_undone(running: Platform, tmp_path: Path) -> None:
+def test_what_somebody_did_to_the_objects_is_undone(running: Platform, tmp_path: Path) -> None:
     team = ready(running, "meddled", tmp_path, autoscaling={"mode": "Fixed"})
     path = deployment_path(running, "meddled")
     config = path.replace("/apis/apps/v1", "/api/v1").replace("/deployments/", "/configmaps/")

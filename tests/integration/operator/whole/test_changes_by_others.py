@@ -16,7 +16,7 @@ from tests.support.servers.kafka_topics import KafkaTopics
 
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.resources.identity import child_name
+from delaytopic_operator.resources.identity import relays_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
@@ -139,15 +139,15 @@ def test_an_upgraded_operator_starts_relays_anew_one_by_one(one_by_one: Platform
     one_by_one.operator.stop_whatever_happens()
     one_by_one.operator = one_by_one.make_operator("upgraded", relayResources=resources).start()
     for name in NAMES:
-        child = child_name(Key(one_by_one.team, name))
-        await_object(one_by_one.client, f"{deployments}/{child}", is_upgraded, seconds=240)
+        relays = relays_name(Key(one_by_one.team, name))
+        await_object(one_by_one.client, f"{deployments}/{relays}", is_upgraded, seconds=240)
 
     assert max(seen) == 1, "never two at once"
 
 
 def _rolling(platform: Platform) -> int:
     """Return how many Deployments of relays roll just now."""
-    fleets = [Fleet(each, (), (), None) for each in platform.children("deployments")]
+    fleets = [Fleet(each, (), (), None) for each in platform.objects("deployments")]
     return sum(fleet.rolling is not None for fleet in fleets)
 
 

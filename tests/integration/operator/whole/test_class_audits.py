@@ -70,7 +70,7 @@ def test_one_pod_audits_all_delay_topics_of_a_class_also_those_that_come_later(a
 
     (pod,) = audited.pods()
     assert [slo["verdict"] for slo in [*first, later]] == ["Met"] * 3, pod.log_file.read_text(encoding="utf-8")
-    cron_jobs = [each["metadata"]["name"] for each in audited.platform.children("cronjobs", "batch/v1")]
+    cron_jobs = [each["metadata"]["name"] for each in audited.platform.objects("cronjobs", "batch/v1")]
     assert cron_jobs == []
 
 
@@ -82,4 +82,4 @@ def test_it_goes_with_the_last_delay_topic(audited: Audited) -> None:
     own = class_audit_name(platform.class_name, platform.namespace)
     path = f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{own}"
     assert wait_until(lambda: platform.client.find(path) is None, timeout_seconds=PATIENCE_S)
-    assert not any(own in each["metadata"]["name"] for each in platform.children("configmaps", "v1"))
+    assert not any(own in each["metadata"]["name"] for each in platform.objects("configmaps", "v1"))

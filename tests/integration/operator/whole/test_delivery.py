@@ -17,7 +17,7 @@ from tests.support.servers.kafka_topics import KafkaTopics
 
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources import child_name
+from delaytopic_operator.resources import relays_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
@@ -148,9 +148,9 @@ def test_a_backlog_moves_to_another_backend_while_it_is_delivered(
 
 def change_backend(platform: Platform, name: str, type: str) -> None:
     """Apply it, and wait until the relays of the new one have taken over."""
-    child = child_name(Key(platform.team, name))
-    path = f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{child}"
+    relays = relays_name(Key(platform.team, name))
+    path = f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{relays}"
     before = platform.client.get(path)["metadata"]["generation"]
     platform.apply_topic(name, backend={"type": type})
     await_object(platform.client, path, lambda found: bool(found and found["metadata"]["generation"] > before))
-    await_rollout(platform.client, platform.namespace, child, 1, seconds=60)
+    await_rollout(platform.client, platform.namespace, relays, 1, seconds=60)

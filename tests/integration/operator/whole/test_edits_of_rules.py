@@ -107,7 +107,7 @@ def test_what_waits_for_a_fixed_delay_keeps_it_through_an_edit(running: Platform
 
 def told(platform: Platform, name: str) -> int:
     """Return the time that relays are told, at which their rules were declared."""
-    maps = platform.children("configmaps", "v1", name)
+    maps = platform.objects("configmaps", "v1", name)
     texts = [each["data"]["relay.yaml"] for each in maps if "relay.yaml" in each.get("data", {})]
     [text] = [text for text in texts if "declaredMs" in text]
     return int(yaml.safe_load(text)["schedule"]["declaredMs"])

@@ -68,7 +68,7 @@ def test_a_namespace_made_anew_does_not_get_the_backlog_of_the_former_one(
     platform.apply_topic(NAME)
     platform.await_condition(NAME, "Stalled", reason="RetainedBacklogForeign", seconds=60)
     platform.await_condition(NAME, "Ready", "False", reason="RetainedBacklogForeign")
-    assert platform.children("deployments") == []
+    assert platform.objects("deployments") == []
 
     wait_for(lambda: now_ms() > due_ms[0])
     discard = {"delaytopic.dev/discard-retained": f"delaytopic.{platform.team}.{NAME}"}

@@ -18,7 +18,7 @@ from tests.support.relay.process import wait_for
 from tests.support.relay.records import now_ms
 
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources import child_name, selector
+from delaytopic_operator.resources import relays_name, selector
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
@@ -43,7 +43,7 @@ def impatient(
 
 
 def deployment(platform: Platform, name: str) -> str:
-    return f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{child_name(Key(platform.team, name))}"
+    return f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{relays_name(Key(platform.team, name))}"
 
 
 def await_replicas(platform: Platform, name: str, count: int, seconds: float = 40.0) -> Object:

@@ -113,7 +113,7 @@ def audited(*topics: str, live: Sequence[dict[str, Any]] = (), **seen_so: Any) -
     metadata = of.topic.metadata
     named = [of.topic.model_copy(update={"metadata": metadata.model_copy(update={"name": name})}) for name in topics]
     facts = {"accepted": of.delay_class, "secrets_version": "1", **seen_so}
-    return plan_class(replace(seen(ONE, config=of.config), topics=named, children=live, **facts))
+    return plan_class(replace(seen(ONE, config=of.config), topics=named, objects=live, **facts))
 
 
 def made(plan: ClassPlan) -> list[dict[str, Any]]:

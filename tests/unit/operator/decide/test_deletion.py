@@ -40,7 +40,7 @@ PAUSED = {"delaytopic.dev/pause-reconciliation": "true"}
 CONFIRMED = {"delaytopic.dev/confirm-delete": "reminders"}
 DISCARD = {"delaytopic.dev/discard-retained": BACKEND_ID}
 DELETE: dict[str, Any] = {"deletionPolicy": "Delete", "annotations": CONFIRMED}
-STOPPED: dict[str, Any] = {"fleet": NO_FLEET, "children": [], "committed": CommittedOffsets()}
+STOPPED: dict[str, Any] = {"fleet": NO_FLEET, "objects": [], "committed": CommittedOffsets()}
 
 
 def words(decided: Plan) -> list[str]:
@@ -105,7 +105,7 @@ CASES: list[tuple[str, Observation, list[str]]] = [
     ("confirmed", seen(document(**DELETE), pending=2), ["Retained 2", "Delete Deployment"]),
     (
         "confirmed, pods left",
-        seen(document(**DELETE), record=retained(2), children=[], fleet=Fleet(None, [POD], [], 1)),
+        seen(document(**DELETE), record=retained(2), objects=[], fleet=Fleet(None, [POD], [], 1)),
         [],
     ),
     (

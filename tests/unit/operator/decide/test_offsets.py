@@ -82,7 +82,7 @@ def written(decided: Plan) -> list[OffsetsBackup | None]:
 
 def away(found: Mapping[str, Any] | None = LIVING, **changes: Any) -> Observation:
     """A route without relays."""
-    usual: dict[str, Any] = {"topics": topics(), "fleet": NO_FLEET, "children": [], "record": kept()}
+    usual: dict[str, Any] = {"topics": topics(), "fleet": NO_FLEET, "objects": [], "record": kept()}
     return seen(found, **{**usual, **changes})
 
 
@@ -110,20 +110,20 @@ def test_nothing_is_restored_beside_relays_that_run() -> None:
 
 
 def test_nothing_is_restored_while_no_relays_begin() -> None:
-    decided = plan(away(fleet=IDLE, children=[dict(IDLE.deployment or {})]))
+    decided = plan(away(fleet=IDLE, objects=[dict(IDLE.deployment or {})]))
 
     assert restores(decided) == []
 
 
 def test_offsets_that_kafka_forgot_are_restored_while_relays_cannot_start() -> None:
-    silent = away(fleet=SILENT, children=[DEPLOYMENT], committed=CommittedOffsets(NOTHING))
+    silent = away(fleet=SILENT, objects=[DEPLOYMENT], committed=CommittedOffsets(NOTHING))
 
     assert len(restores(plan(silent))) == 1
     assert restores(plan(replace(silent, committed=CommittedOffsets(BACKUP)))) == []
 
 
 def test_a_drain_that_needs_relays_again_restores_their_offsets_first() -> None:
-    decided = plan(away(document(), fleet=IDLE, children=[], pending=None))
+    decided = plan(away(document(), fleet=IDLE, objects=[], pending=None))
 
     kinds = [type(action).__name__ for action in decided.actions]
     assert kinds.index("RestoreOffsets") < kinds.index("Apply")

@@ -103,7 +103,7 @@ def test_a_new_one_is_held_written_down_and_gets_its_topics_and_no_relays_before
     found = seen(
         living(finalizers=[]),
         record=None,
-        children=[],
+        objects=[],
         fleet=NO_FLEET,
         topics=topics(*TOPICS.values()),
     )
@@ -117,7 +117,7 @@ def test_a_new_one_is_held_written_down_and_gets_its_topics_and_no_relays_before
 
 
 def test_once_its_topics_are_there_relays_are_made_what_they_need_before_them() -> None:
-    found = look(children=[], fleet=NO_FLEET)
+    found = look(objects=[], fleet=NO_FLEET)
 
     made = [action.document["kind"] for action in plan(found).actions if isinstance(action, Apply)]
 
@@ -133,7 +133,7 @@ def test_once_its_topics_are_there_relays_are_made_what_they_need_before_them() 
     ],
 )
 def test_no_relay_is_made_before_all_that_it_reads_is_there(changes: dict[str, Any]) -> None:
-    found = look(children=[], fleet=NO_FLEET, **changes)
+    found = look(objects=[], fleet=NO_FLEET, **changes)
 
     assert not [action for action in plan(found).actions if isinstance(action, Apply)]
 
@@ -260,12 +260,12 @@ def test_what_the_operator_itself_changes_waits_for_its_turn_too() -> None:
 
 def test_what_somebody_changed_is_corrected_and_what_is_too_much_is_removed() -> None:
     settled = _settled()
-    config_map = next(each for each in settled.children if each["kind"] == "ConfigMap")
-    others = [each for each in settled.children if each is not config_map]
+    config_map = next(each for each in settled.objects if each["kind"] == "ConfigMap")
+    others = [each for each in settled.objects if each is not config_map]
     stray = {**config_map, "metadata": {**config_map["metadata"], "name": "of-an-older-release", "uid": "stray"}}
     changed = {**config_map, "data": {"relay.yaml": "mischief"}}
 
-    decided = plan(replace(settled, children=[*others, changed, stray]))
+    decided = plan(replace(settled, objects=[*others, changed, stray]))
 
     told = [action.planned() for action in decided.actions]
     namespace = CONFIG.namespace
@@ -298,7 +298,7 @@ def test_what_stands_still_on_purpose_is_not_ready_and_says_so(suspend: str, mes
 
 def test_redis_that_is_away_is_unknown_and_does_not_stop_a_change() -> None:
     away = redis_failure(RedisUnavailable("Redis at r:6379 is not available"))
-    found = look(backend=away, fleet=NO_FLEET, children=[])
+    found = look(backend=away, fleet=NO_FLEET, objects=[])
 
     assert said(found)["BackendReady"] == (str(UNKNOWN), "RedisUnreachable")
     assert [action.document["kind"] for action in plan(found).actions if isinstance(action, Apply)] == MAKES
@@ -316,15 +316,15 @@ def test_a_backlog_that_has_used_up_its_share_of_redis_is_told_and_leaves_the_co
 
 
 def _settled(found: Any = None, **changes: Any) -> Observation:
-    """One about which nothing is to be done: its children are as they were applied."""
-    began = look(found, children=[], fleet=NO_FLEET)
+    """One about which nothing is to be done: its objects are as they were applied."""
+    began = look(found, objects=[], fleet=NO_FLEET)
     applied = [action.document for action in plan(began).actions if isinstance(action, Apply)]
-    children = [{**each, "metadata": {**each["metadata"], "uid": f"uid-{n}"}} for n, each in enumerate(applied)]
-    deployment = {**children[-1], "status": DEPLOYMENT["status"]}
+    objects = [{**each, "metadata": {**each["metadata"], "uid": f"uid-{n}"}} for n, each in enumerate(applied)]
+    deployment = {**objects[-1], "status": DEPLOYMENT["status"]}
     deployment["metadata"] = {**deployment["metadata"], "generation": 1}
     fleet = replace(look().fleet, deployment=deployment)
     status = {"effective": {"delayClass": "standard", "delayClassGeneration": 1}}
-    looked = look({**(found or living()), "status": status}, children=[*children[:-1], deployment], fleet=fleet)
+    looked = look({**(found or living()), "status": status}, objects=[*objects[:-1], deployment], fleet=fleet)
     return replace(looked, **changes)
 
 

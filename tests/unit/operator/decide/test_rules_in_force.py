@@ -54,14 +54,14 @@ def settled(found: Observation) -> Observation:
     status = {"replicas": 1, "readyReplicas": 1, "updatedReplicas": 1, "observedGeneration": 1}
     made |= {"metadata": {**made["metadata"], "generation": 1}, "status": status}
     pod = {"kind": "Pod", "metadata": {"name": "relay-1", **made["spec"]["template"]["metadata"]}}
-    children = [made if each["kind"] == "Deployment" else each for each in applied.values()]
-    return replace(found, children=children, fleet=Fleet(made, [pod], fleet(0).pages, 1), record=written(found))
+    objects = [made if each["kind"] == "Deployment" else each for each in applied.values()]
+    return replace(found, objects=objects, fleet=Fleet(made, [pod], fleet(0).pages, 1), record=written(found))
 
 
 def test_relays_are_told_when_their_rules_were_declared() -> None:
-    assert told(look(children=[])) == DECLARED_MS
-    assert told(look(living(**EDITED), children=[])) == NOW_MS
-    assert told(look(children=[], record=record().model_copy(update={"rules": None}))) == NOW_MS
+    assert told(look(objects=[])) == DECLARED_MS
+    assert told(look(living(**EDITED), objects=[])) == NOW_MS
+    assert told(look(objects=[], record=record().model_copy(update={"rules": None}))) == NOW_MS
 
 
 def test_the_record_says_so_before_relays_are_told() -> None:

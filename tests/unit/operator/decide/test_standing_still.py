@@ -102,7 +102,7 @@ def test_relays_are_told_that_their_source_is_accepted_while_the_annotation_says
     source = owned().source
     assert source is not None
     record = owned().with_role(Role.SOURCE, source.model_copy(update={"replaces": replaces}))
-    found = look(living(annotations={ACCEPT: annotation} if annotation else {}), record=record, children=[])
+    found = look(living(annotations={ACCEPT: annotation} if annotation else {}), record=record, objects=[])
 
     assert _relay_config(found)["source"].get("acceptedTopicId") == told
 

@@ -30,7 +30,7 @@ def delay_topic(name: str = "reminders", version: int = 1, namespace: str = "sho
     return made(kinds.DELAY_TOPIC, name, version, namespace, spec=topics | spec)
 
 
-def child(kind: Kind, name: str, owner: Key, version: int = 1, namespace: str = "shop") -> Document:
+def made_for(kind: Kind, name: str, owner: Key, version: int = 1, namespace: str = "shop") -> Document:
     labels = {"delaytopic.dev/namespace": owner.namespace, "delaytopic.dev/name": owner.name}
     return made(kind, name, version, namespace, metadata={"labels": labels})
 
@@ -116,20 +116,20 @@ def test_a_list_removes_what_it_did_not_have_unless_that_is_newer() -> None:
     assert known.keys() == {Key("shop", "new"), Key("shop", "listed"), Key("other", "x")}
 
 
-def test_children_are_found_by_their_labels_wherever_they_are() -> None:
+def test_objects_are_found_by_their_labels_wherever_they_are() -> None:
     known = store(
-        child(kinds.DEPLOYMENT, "relay", SHOP, namespace="relays"),
-        child(kinds.POD, "relay-1", SHOP, namespace="relays"),
-        child(kinds.POD, "other-1", Key("shop", "other"), namespace="relays"),
+        made_for(kinds.DEPLOYMENT, "relay", SHOP, namespace="relays"),
+        made_for(kinds.POD, "relay-1", SHOP, namespace="relays"),
+        made_for(kinds.POD, "other-1", Key("shop", "other"), namespace="relays"),
         made(kinds.CONFIG_MAP, "of-nobody"),
     )
 
-    assert names(known.children(SHOP)) == ["relay", "relay-1"]
-    assert names(known.children(SHOP, kinds.POD)) == ["relay-1"]
+    assert names(known.objects_of(SHOP)) == ["relay", "relay-1"]
+    assert names(known.objects_of(SHOP, kinds.POD)) == ["relay-1"]
 
 
-def test_there_is_something_to_look_at_while_children_are_left() -> None:
-    deployment = child(kinds.DEPLOYMENT, "relay", SHOP, 2)
+def test_there_is_something_to_look_at_while_objects_are_left() -> None:
+    deployment = made_for(kinds.DEPLOYMENT, "relay", SHOP, 2)
     known = store(delay_topic("alive"), deployment)
 
     assert known.keys() == {Key("shop", "alive"), SHOP}
@@ -150,8 +150,8 @@ PASSWORD = {"authentication": {"passwordSecret": {"secretName": "kafka"}}}
         (made(kinds.SECRET, "redis", namespace=OPERATOR), {"of-class", "by-default"}),
         (made(kinds.SECRET, "redis"), set()),
         (made(kinds.NAMESPACE, "shop"), {"of-class", "by-default", "inline"}),
-        (child(kinds.POD, "relay-1", Key("shop", "inline"), namespace="relays"), {"inline"}),
-        (child(kinds.CONFIG_MAP, "relay", Key("shop", "gone")), {"gone"}),
+        (made_for(kinds.POD, "relay-1", Key("shop", "inline"), namespace="relays"), {"inline"}),
+        (made_for(kinds.CONFIG_MAP, "relay", Key("shop", "gone")), {"gone"}),
         (made(kinds.CONFIG_MAP, "of-nobody"), set()),
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else None,
@@ -170,11 +170,11 @@ def test_an_event_concerns_those_who_have_to_do_with_the_object(document: Docume
 
 def test_other_namespaces_than_those_named_are_ignored() -> None:
     theirs = delay_topic("theirs", namespace="other")
-    known = store(delay_topic(), theirs, child(kinds.POD, "p", Key("other", "theirs")), watched=("shop",))
+    known = store(delay_topic(), theirs, made_for(kinds.POD, "p", Key("other", "theirs")), watched=("shop",))
 
     assert known.keys() == {SHOP}
     assert known.list(kinds.DELAY_TOPIC, "other") == []
-    assert known.requests_for(kinds.POD, child(kinds.POD, "p", Key("other", "theirs"))) == set()
+    assert known.requests_for(kinds.POD, made_for(kinds.POD, "p", Key("other", "theirs"))) == set()
 
 
 def test_it_counts_what_it_knows() -> None:
@@ -206,7 +206,7 @@ def test_of_a_config_map_that_a_tenant_may_have_written_no_more_is_kept_than_our
         (delay_topic("of-class", delayClassName="gold"), {"gold"}),
         (delay_topic("by-default"), {"standard", "gold"}),
         (made(kinds.DELAY_CLASS, "new"), {"standard", "gold", "new"}),
-        (child(kinds.POD, "relay-1", SHOP), set()),
+        (made_for(kinds.POD, "relay-1", SHOP), set()),
     ],
     ids=["a DelayTopic of it", "a DelayTopic without", "a class", "a pod"],
 )
@@ -220,10 +220,10 @@ def test_a_class_is_looked_at_when_its_users_or_the_default_may_be_others(
 
 def test_what_is_made_for_a_class_concerns_the_class_and_no_delay_topic() -> None:
     of_class = made(kinds.DEPLOYMENT, "audits", metadata={"annotations": {"delaytopic.dev/delay-class": "standard"}})
-    known = store(of_class, child(kinds.DEPLOYMENT, "relays", SHOP))
+    known = store(of_class, made_for(kinds.DEPLOYMENT, "relays", SHOP))
 
-    assert names(known.class_children("standard")) == ["audits"]
-    assert known.class_children("other") == []
+    assert names(known.objects_of_class("standard")) == ["audits"]
+    assert known.objects_of_class("other") == []
     assert known.requests_for(kinds.DEPLOYMENT, of_class) == set()
     assert known.class_requests_for(kinds.DEPLOYMENT, of_class) == {class_key("standard")}
-    assert known.class_requests_for(kinds.DEPLOYMENT, child(kinds.DEPLOYMENT, "relays", SHOP)) == set()
+    assert known.class_requests_for(kinds.DEPLOYMENT, made_for(kinds.DEPLOYMENT, "relays", SHOP)) == set()

@@ -154,8 +154,8 @@ def test_elders_are_counted_by_namespace_and_class(cluster: Cluster) -> None:
     keys = [cluster.topic(f"n{number}", f"s{number}", f"t{number}", age=9 - number) for number in range(3)]
     cluster.topic("other", "x", "y", age=99, delayClassName="fast")
 
-    assert [cluster.book.elders(key).topics for key in keys] == [0, 1, 2]
-    assert cluster.book.elders(Key("shop", "unknown")) == (0, 0)
+    assert [cluster.book.quota_usage(key).topics for key in keys] == [0, 1, 2]
+    assert cluster.book.quota_usage(Key("shop", "unknown")) == (0, 0)
 
 
 def test_what_is_refused_is_in_nobodys_way(cluster: Cluster) -> None:
@@ -275,7 +275,7 @@ def test_what_was_kept_up_to_date_is_as_if_it_was_read_anew(changes: list[tuple[
     anew = cluster.another_book()
     keys = [Key("shop", name) for name in sorted(living)]
     assert [cluster.book.conflict_sentence(key) for key in keys] == [anew.conflict_sentence(key) for key in keys]
-    assert [cluster.book.elders(key) for key in keys] == [anew.elders(key) for key in keys]
+    assert [cluster.book.quota_usage(key) for key in keys] == [anew.quota_usage(key) for key in keys]
 
 
 def test_partitions_of_elders_count_with_their_buckets_but_for_those_that_have_no_room(cluster: Cluster) -> None:
@@ -289,7 +289,7 @@ def test_partitions_of_elders_count_with_their_buckets_but_for_those_that_have_n
         cluster.topic("last", "h", "i", age=1, **fixed),
     ]
 
-    assert [cluster.book.elders(key) for key in keys] == [(0, 0), (1, 140), (2, 140), (3, 270)]
+    assert [cluster.book.quota_usage(key) for key in keys] == [(0, 0), (1, 140), (2, 140), (3, 270)]
 
 
 def test_users_of_a_class_are_those_who_name_it_or_get_it_and_what_is_left_of_gone_ones(cluster: Cluster) -> None:

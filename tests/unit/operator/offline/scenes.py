@@ -71,8 +71,8 @@ def converged(*documents: Document, secrets_hash: str | None = None) -> ClusterS
         made += [step.document for step in outcome.steps if step.document and step.document is not written]
         topics.append(living(written, outcome))
     classes = [applied(each, None, NOW_MS) for each in documents if each["kind"] == "DelayClass"]
-    children = [each for each in made if each["kind"] not in ("DelayTopic", "DelayClass")]
-    return replace(state, namespaces=spaces, topics=topics, classes=classes, made=children)
+    objects = [each for each in made if each["kind"] not in ("DelayTopic", "DelayClass")]
+    return replace(state, namespaces=spaces, topics=topics, classes=classes, made=objects)
 
 
 def living(written: Document, outcome: TopicOutcome) -> Document:

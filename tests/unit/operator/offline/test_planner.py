@@ -223,23 +223,23 @@ def test_what_somebody_changed_by_hand_is_put_right() -> None:
     assert steps(against(_made(meddled), TOPIC)) == ["Update PodDisruptionBudget"]
 
 
-def _made(children: list[Document]) -> ClusterState:
-    return replace(STATE, made=children)
+def _made(objects: list[Document]) -> ClusterState:
+    return replace(STATE, made=objects)
 
 
-def _with_relays(child: Document, relays: int) -> Document:
+def _with_relays(made: Document, relays: int) -> Document:
     """As the operator has scaled it."""
-    if child["kind"] != "Deployment":
-        return child
-    bare = {name: value for name, value in child["metadata"].items() if name != "annotations"}
-    return stamped({**child, "metadata": bare, "spec": {**child["spec"], "replicas": relays}})
+    if made["kind"] != "Deployment":
+        return made
+    bare = {name: value for name, value in made["metadata"].items() if name != "annotations"}
+    return stamped({**made, "metadata": bare, "spec": {**made["spec"], "replicas": relays}})
 
 
-def _with_hash(child: Document) -> Document:
+def _with_hash(made: Document) -> Document:
     """As if Secrets had been read when it was made."""
-    if child["kind"] != "Deployment":
-        return child
-    spec, template = child["spec"], child["spec"]["template"]
-    bare = {name: value for name, value in child["metadata"].items() if name != "annotations"}
+    if made["kind"] != "Deployment":
+        return made
+    spec, template = made["spec"], made["spec"]["template"]
+    bare = {name: value for name, value in made["metadata"].items() if name != "annotations"}
     pods = with_annotation(template, {CONFIG_HASH: "0123456789abcdef"})
-    return stamped({**child, "metadata": bare, "spec": {**spec, "template": pods}})
+    return stamped({**made, "metadata": bare, "spec": {**spec, "template": pods}})

@@ -139,7 +139,7 @@ def test_each_further_threshold_is_told_with_its_own_budget() -> None:
 def test_an_audit_that_never_came_is_due_from_when_it_was_to_come() -> None:
     cron_job = {"kind": "CronJob", "metadata": {"name": "audit", "creationTimestamp": instant(NOW_MS - 60_000)}}
     look = audited(None)
-    with_cron_job = seen(look.document, config=look.config, children=[DEPLOYMENT, cron_job])
+    with_cron_job = seen(look.document, config=look.config, objects=[DEPLOYMENT, cron_job])
 
     due_s = [told(each)["audit_due_timestamp_seconds"] for each in (look, with_cron_job)]
 

@@ -32,7 +32,7 @@ def measured(*looks: Observation) -> OperatorMetrics:
 
 def left(pending: int | None) -> Observation:
     """One that is gone, and left so much behind."""
-    return seen(None, record=record().in_state(RecordState.RETAINED, pending=pending), fleet=NO_FLEET, children=[])
+    return seen(None, record=record().in_state(RecordState.RETAINED, pending=pending), fleet=NO_FLEET, objects=[])
 
 
 CASES = [

@@ -61,12 +61,12 @@ def example(name: str) -> Route:
 
 
 def golden_file(name: str) -> Path:
-    """Return where its children are."""
-    return FOLDER / f"{name}.children.yaml"
+    """Return where its objects are."""
+    return FOLDER / f"{name}.objects.yaml"
 
 
 def golden_documents(name: str) -> list[Document]:
-    """Its children, as they are in the file."""
+    """The objects made for it, as they are in the file."""
     return list(yaml.safe_load_all(golden_file(name).read_text(encoding="utf-8")))
 
 

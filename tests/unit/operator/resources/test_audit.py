@@ -28,7 +28,7 @@ def audited(audit: dict[str, Any], **spec: Any) -> Route:
 
 
 def job(given_route: Route) -> dict[str, Any]:
-    return dict(given_route.audit_child("CronJob")["spec"]["jobTemplate"]["spec"])
+    return dict(given_route.audit_object("CronJob")["spec"]["jobTemplate"]["spec"])
 
 
 def container(given_route: Route) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def container(given_route: Route) -> dict[str, Any]:
 
 def options(given_route: Route, files: Any) -> dict[str, Any]:
     """Return what the real command makes of the arguments; `files` is where what is mounted really is."""
-    for config_map in (given_route.child("ConfigMap"), given_route.audit_child("ConfigMap")):
+    for config_map in (given_route.relay_object("ConfigMap"), given_route.audit_object("ConfigMap")):
         for name, text in config_map["data"].items():
             (files / name).write_text(text, encoding="utf-8")
     mounted = {"/etc/delaytopic/config": str(files), "/etc/delaytopic/audit": str(files)}
@@ -81,12 +81,12 @@ def test_an_audit_holds_delivery_to_what_is_in_force(tmp_path: Any, name: str) -
 def test_the_documents_do_not_change_with_the_number_of_relays() -> None:
     few, many = (audited(URL, relay={"replicas": replicas}) for replicas in (1, 9))
 
-    assert few.audit_child("ConfigMap") == many.audit_child("ConfigMap")
+    assert few.audit_object("ConfigMap") == many.audit_object("ConfigMap")
     assert few.audit() == many.audit()
 
 
 def test_the_documents_hold_what_was_written_and_no_defaults() -> None:
-    (topic,) = yaml.safe_load_all(audited(URL, suspend="Ingest").audit_child("ConfigMap")["data"]["documents.yaml"])
+    (topic,) = yaml.safe_load_all(audited(URL, suspend="Ingest").audit_object("ConfigMap")["data"]["documents.yaml"])
 
     assert topic["metadata"] == {"name": "order-reminders", "namespace": "shop"}
     assert topic["spec"].keys() == {"connection", "backend", "source", "target", "suspend"}
@@ -152,7 +152,7 @@ def test_credentials_and_an_account_are_those_of_audits_alone() -> None:
     pod = job(found)["template"]["spec"]
     assert pod["serviceAccountName"] == "audits"
     assert container(found)["envFrom"] == [{"secretRef": {"name": "audit-s3"}}]
-    relay = found.child("Deployment")["spec"]["template"]["spec"]
+    relay = found.relay_object("Deployment")["spec"]["template"]["spec"]
     assert relay["serviceAccountName"] != "audits"
     assert "envFrom" not in relay["containers"][0]
 
@@ -188,7 +188,7 @@ def test_an_audit_sees_of_the_volume_nothing_but_the_folders_of_its_delay_topic(
 
 
 def test_runs_never_overlap_never_pile_up_and_always_end() -> None:
-    spec = audited(URL).audit_child("CronJob")["spec"]
+    spec = audited(URL).audit_object("CronJob")["spec"]
 
     assert spec | {"jobTemplate": None} == {
         "schedule": "0 * * * *",

@@ -13,7 +13,7 @@ from tests.unit.operator.resources.pod_security import violations
 from delaytopic_api.documents import DelayTopic
 from delaytopic_cli.audit.commands import run
 from delaytopic_cli.audit.documents import audited_topics, kafka_of
-from delaytopic_operator.resources import class_audit_children, is_class_audit
+from delaytopic_operator.resources import class_audit_objects, is_class_audit
 from delaytopic_operator.resources.identity import Document
 
 URL = {"schedule": "0 * * * *", "ledger": "s3a://audits/ledger"}
@@ -31,10 +31,10 @@ def named(of: Route, *names: str) -> list[DelayTopic]:
     return [of.topic.model_copy(update={"metadata": metadata.model_copy(update={"name": name})}) for name in names]
 
 
-def children(of: Route, *names: str, secrets_version: str = "1") -> list[Document]:
+def objects(of: Route, *names: str, secrets_version: str = "1") -> list[Document]:
     """All that is made for the class with DelayTopics of these names."""
     assert of.delay_class is not None
-    return class_audit_children(of.delay_class, named(of, *names), secrets_version, of.config)
+    return class_audit_objects(of.delay_class, named(of, *names), secrets_version, of.config)
 
 
 def of_kind(documents: list[Document], kind: str) -> list[Document]:
@@ -73,7 +73,7 @@ def options(documents: list[Document], files: Path) -> dict[str, Any]:
 
 
 def test_the_command_is_one_that_delaytopic_has(tmp_path: Path) -> None:
-    params = options(children(given(VOLUME), "a"), tmp_path)
+    params = options(objects(given(VOLUME), "a"), tmp_path)
 
     told = {"name", "ledger", "output", "master", "memory", "every", "serve", "status_file", "exit_zero"}
     assert {name: value for name, value in params.items() if name in told} == {
@@ -92,7 +92,7 @@ def test_the_command_is_one_that_delaytopic_has(tmp_path: Path) -> None:
 def test_the_documents_are_those_of_all_delay_topics_and_their_class(tmp_path: Path) -> None:
     of = given()
 
-    params = options(children(of, "b", "a"), tmp_path)
+    params = options(objects(of, "b", "a"), tmp_path)
 
     names = sorted(each.name for each in audited_topics(params["file"], None))
     assert names == ["a", "b"]
@@ -102,7 +102,7 @@ def test_the_documents_are_those_of_all_delay_topics_and_their_class(tmp_path: P
 def test_many_delay_topics_are_in_several_config_maps_that_the_operator_keeps_in_memory(tmp_path: Path) -> None:
     names = [f"reminders-{number}" for number in range(400)]
 
-    documents = children(given(), *names)
+    documents = objects(given(), *names)
 
     sizes = [sum(map(len, each["data"].values())) for each in of_kind(documents, "ConfigMap")]
     assert len(sizes) > 2
@@ -117,33 +117,33 @@ def test_a_delay_topic_that_the_class_refuses_by_now_is_left_out(tmp_path: Path)
     source = bad.spec.source.model_copy(update={"topic": "others.a"})
     bad = bad.model_copy(update={"spec": bad.spec.model_copy(update={"source": source})})
 
-    documents = class_audit_children(of.delay_class, [bad, good], "1", of.config)
+    documents = class_audit_objects(of.delay_class, [bad, good], "1", of.config)
 
     assert [each.name for each in audited_topics(options(documents, tmp_path)["file"], None)] == ["good"]
 
 
 def test_no_pod_starts_anew_for_a_delay_topic_more() -> None:
-    one, two = children(given(), "a"), children(given(), "a", "b")
+    one, two = objects(given(), "a"), objects(given(), "a", "b")
 
     assert of_kind(one, "Deployment") == of_kind(two, "Deployment")
     assert of_kind(one, "ConfigMap") != of_kind(two, "ConfigMap")
 
 
 def test_a_pod_starts_anew_when_a_secret_changes() -> None:
-    before, after = (children(given(), "a", secrets_version=version) for version in "12")
+    before, after = (objects(given(), "a", secrets_version=version) for version in "12")
 
     assert pod(before)["metadata"] != pod(after)["metadata"]
 
 
 def test_its_pod_is_as_restricted_as_any() -> None:
-    documents = children(given(VOLUME), "a")
+    documents = objects(given(VOLUME), "a")
 
     assert violations(pod(documents)["spec"]) == []
     assert pod(documents)["spec"]["automountServiceAccountToken"] is False
 
 
 def test_only_the_operator_reaches_it() -> None:
-    (policy,) = of_kind(children(given(), "a"), "NetworkPolicy")
+    (policy,) = of_kind(objects(given(), "a"), "NetworkPolicy")
 
     assert policy["spec"]["ingress"] == [
         {
@@ -161,24 +161,24 @@ def test_only_the_operator_reaches_it() -> None:
             "ports": [{"protocol": "TCP", "port": 8080}],
         }
     ]
-    labels = pod(children(given(), "a"))["metadata"]["labels"]
+    labels = pod(objects(given(), "a"))["metadata"]["labels"]
     assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
 
 
 def test_kubernetes_removes_it_with_the_class() -> None:
-    owners = [each["metadata"]["ownerReferences"] for each in children(given(), "a")]
+    owners = [each["metadata"]["ownerReferences"] for each in objects(given(), "a")]
 
     assert all(owner["kind"] == "DelayClass" and owner["controller"] for (owner,) in owners)
 
 
 def test_it_sees_the_whole_ledger_at_the_places_of_single_audits() -> None:
-    mounts = [mount for mount in container(children(given(VOLUME), "a"))["volumeMounts"] if mount["name"] == "ledger"]
+    mounts = [mount for mount in container(objects(given(VOLUME), "a"))["volumeMounts"] if mount["name"] == "ledger"]
 
     assert mounts == [{"name": "ledger", "mountPath": "/var/lib/delaytopic"}]
 
 
 def test_an_account_of_the_operators_choice_is_not_made() -> None:
-    documents = children(given(URL | {"serviceAccount": "audits"}), "a")
+    documents = objects(given(URL | {"serviceAccount": "audits"}), "a")
 
     assert of_kind(documents, "ServiceAccount") == []
     assert pod(documents)["spec"]["serviceAccountName"] == "audits"
@@ -190,7 +190,7 @@ def test_an_account_of_the_operators_choice_is_not_made() -> None:
     ids=["the operator makes no audits", "no DelayTopic", "the class asks for none"],
 )
 def test_there_is_none(of: Route, names: list[str]) -> None:
-    assert children(of, *names) == []
+    assert objects(of, *names) == []
 
 
 def test_there_is_no_cron_job_beside_it() -> None:
@@ -202,7 +202,7 @@ def test_each_operator_has_one_of_its_own() -> None:
         each["metadata"]["name"]
         for namespace in ("one", "two")
         for each in of_kind(
-            children(route(config={"audit": URL, "namespace": namespace}, of_class={"audit": {"every": "5m"}}), "a"),
+            objects(route(config={"audit": URL, "namespace": namespace}, of_class={"audit": {"every": "5m"}}), "a"),
             "Deployment",
         )
     }
@@ -211,7 +211,7 @@ def test_each_operator_has_one_of_its_own() -> None:
 
 
 def test_its_pods_are_those_of_its_deployment() -> None:
-    (deployment,) = of_kind(children(given(), "a"), "Deployment")
+    (deployment,) = of_kind(objects(given(), "a"), "Deployment")
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{deployment['metadata']['name']}-abc"}
     made = {"metadata": {"labels": {"pod-template-hash": "abc"}, "ownerReferences": [{**owner, "controller": True}]}}
     forged = {"metadata": {"labels": {"pod-template-hash": "abc"}}}

@@ -143,7 +143,7 @@ def test_every_file_that_a_relay_is_told_of_is_mounted(authentication: dict[str,
         connection=INLINE | {"tls": CA, "authentication": authentication},
         backend={"type": "RedisZset", "redis": redis, "signingKey": {"secretName": "signing", "key": "two"}},
     )
-    told = given.child("ConfigMap")["data"]["relay.yaml"]
+    told = given.relay_object("ConfigMap")["data"]["relay.yaml"]
 
     volumes = {volume["name"]: volume.get("secret") for volume in given.pod()["spec"]["volumes"]}
     mounted = {
@@ -181,7 +181,7 @@ REFUSED = [
 @pytest.mark.parametrize(("spec", "line"), REFUSED)
 def test_what_a_relay_in_a_pod_cannot_use_is_refused_with_what_to_change(spec: dict[str, Any], line: str) -> None:
     with pytest.raises(Refused) as refused:
-        route(**spec).children()
+        route(**spec).relay_objects()
 
     assert str(refused.value) == f"DelayTopic shop/order-reminders: {line}"
 

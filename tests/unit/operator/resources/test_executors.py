@@ -29,11 +29,11 @@ def audited(audit: dict[str, Any], **given: Any) -> Route:
 
 
 def driver_of(given: Route) -> Document:
-    return dict(given.audit_child("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"])
+    return dict(given.audit_object("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"])
 
 
 def executor_of(given: Route) -> Document:
-    return dict(yaml.safe_load(given.audit_child("ConfigMap")["data"]["executor.yaml"]))
+    return dict(yaml.safe_load(given.audit_object("ConfigMap")["data"]["executor.yaml"]))
 
 
 def arguments(given: Route) -> dict[str, str]:
@@ -68,7 +68,7 @@ def test_the_template_of_executors_is_a_restricted_pod_with_the_drivers_secrets_
             }
         },
         "spec": {
-            "serviceAccountName": given.identity.child,
+            "serviceAccountName": given.identity.relays_name,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "securityContext": {
@@ -151,8 +151,8 @@ def test_in_mode_job_there_is_no_executor_and_no_token_whatever_else_is_set() ->
 
     driver = driver_of(given)
 
-    assert (driver["serviceAccountName"], driver["automountServiceAccountToken"]) == (given.identity.child, False)
-    assert given.audit_child("ConfigMap")["data"].keys() == {"documents.yaml"}
+    assert (driver["serviceAccountName"], driver["automountServiceAccountToken"]) == (given.identity.relays_name, False)
+    assert given.audit_object("ConfigMap")["data"].keys() == {"documents.yaml"}
     assert arguments(given)["--master"] == "local[*]"
     assert "--executor-pod" not in arguments(given)
 

@@ -10,7 +10,7 @@ from delaytopic_operator.model.kinds import kind_of
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_the_children_are_as_they_are_in_the_file(name: str) -> None:
+def test_the_objects_are_as_they_are_in_the_file(name: str) -> None:
     # After an intended change: python -m tests.unit.operator.resources.golden
     assert example(name).documents() == golden_documents(name)
 
@@ -27,7 +27,7 @@ def test_the_same_input_makes_the_same_documents_and_changes_none_of_it(name: st
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_what_pods_need_is_applied_before_what_makes_pods(name: str) -> None:
-    kinds = [str(kind_of(document).name) for document in example(name).children()]
+    kinds = [str(kind_of(document).name) for document in example(name).relay_objects()]
 
     assert kinds[:2] == ["ServiceAccount", "ConfigMap"]
     assert kinds[-1] == "Deployment"
@@ -35,7 +35,7 @@ def test_what_pods_need_is_applied_before_what_makes_pods(name: str) -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_relay_takes_the_document_that_it_is_started_with(name: str) -> None:
-    text = example(name).child("ConfigMap")["data"]["relay.yaml"]
+    text = example(name).relay_object("ConfigMap")["data"]["relay.yaml"]
 
     config = load_relay_config(text)
 
@@ -59,8 +59,8 @@ def test_with_an_inline_connection_the_relays_run_beside_the_delay_topic_and_go_
 
 
 def test_without_a_number_the_number_of_relays_is_left_to_others() -> None:
-    deployment = example("inline").children(replicas=None)[-1]
-    stopped = example("inline").children(replicas=0)[-1]
+    deployment = example("inline").relay_objects(replicas=None)[-1]
+    stopped = example("inline").relay_objects(replicas=0)[-1]
 
     assert "replicas" not in deployment["spec"]
     assert stopped["spec"]["replicas"] == 0

@@ -1,4 +1,4 @@
-"""Names and labels of the children: valid whatever the DelayTopic is called, and different for different ones."""
+"""Names and labels of the objects: valid whatever the DelayTopic is called, and different for different ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.operator.routes import UID, route
 
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources import RelayIdentity, audit_name, child_name, selector
+from delaytopic_operator.resources import RelayIdentity, audit_name, relays_name, selector
 from delaytopic_operator.resources.identity import AUDIT, inherited, labels, pod_labels
 
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?", fullmatch=True)
@@ -27,9 +27,9 @@ def identity(key: Key, **inherits: Any) -> RelayIdentity:
 
 @given(KEYS)
 def test_every_name_is_one_that_kubernetes_takes(key: Key) -> None:
-    assert DNS_LABEL.fullmatch(child_name(key))
+    assert DNS_LABEL.fullmatch(relays_name(key))
     assert DNS_LABEL.fullmatch(audit_name(key))
-    assert len(child_name(key)) <= 55
+    assert len(relays_name(key)) <= 55
     assert len(audit_name(key)) <= 52
 
 
@@ -37,7 +37,7 @@ def test_every_name_is_one_that_kubernetes_takes(key: Key) -> None:
 def test_two_delay_topics_share_no_name_and_no_pods(one: Key, other: Key) -> None:
     assume(one != other)
 
-    assert child_name(one) != child_name(other)
+    assert relays_name(one) != relays_name(other)
     assert audit_name(one) != audit_name(other)
     assert selector(one) != selector(other)
 
@@ -73,7 +73,7 @@ def test_only_labels_on_the_allow_list_are_inherited_and_never_the_operators_own
     assert inherited(of_topic, []) == {}
 
 
-def test_what_is_inherited_is_on_every_child_and_on_the_pods() -> None:
+def test_what_is_inherited_is_on_every_object_and_on_the_pods() -> None:
     given_route = route(
         metadata={"labels": {"team": "checkout", "other": "x"}, "annotations": {"contact": "Any text.", "other": "x"}},
         config={"inheritedLabels": ["team"], "inheritedAnnotations": ["contact"]},
@@ -90,11 +90,11 @@ def test_a_delay_topic_that_is_made_anew_does_not_start_its_pods_anew() -> None:
     again = route(metadata={"uid": "22222222-2222-4222-8222-222222222222"})
 
     assert first.pod() == again.pod()
-    assert first.child("Deployment") != again.child("Deployment")
+    assert first.relay_object("Deployment") != again.relay_object("Deployment")
 
 
 def test_names_have_128_bits_of_the_digest_and_as_much_of_the_name_as_there_is_room_for() -> None:
     key = Key("shop", "a" * 40)
 
-    assert [len(name) for name in (child_name(key), audit_name(key))] == [55, 52]
-    assert all(len(name.rpartition("-")[2]) == 26 for name in (child_name(key), audit_name(key)))
+    assert [len(name) for name in (relays_name(key), audit_name(key))] == [55, 52]
+    assert all(len(name.rpartition("-")[2]) == 26 for name in (relays_name(key), audit_name(key)))

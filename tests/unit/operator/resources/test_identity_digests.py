@@ -21,7 +21,7 @@ def secret(name: str = "delay-scram", **data: str) -> dict[str, Any]:
 
 
 def config_hash(given: Route, secrets: str = "1") -> str:
-    deployment = given.children(secrets_version=secrets)[-1]
+    deployment = given.relay_objects(secrets_version=secrets)[-1]
     return str(deployment["spec"]["template"]["metadata"]["annotations"][CONFIG_HASH])
 
 
@@ -102,7 +102,7 @@ def test_what_a_relay_reads_again_by_itself_starts_nothing_anew() -> None:
 
 
 def test_a_field_that_is_wanted_no_longer_changes_what_a_document_says_of_itself() -> None:
-    tainted = route(relay={"podTemplate": {"spec": {"tolerations": [{"key": "pool"}]}}}).child("Deployment")
+    tainted = route(relay={"podTemplate": {"spec": {"tolerations": [{"key": "pool"}]}}}).relay_object("Deployment")
 
-    assert tainted["metadata"]["annotations"] != route().child("Deployment")["metadata"]["annotations"]
+    assert tainted["metadata"]["annotations"] != route().relay_object("Deployment")["metadata"]["annotations"]
     assert set(tainted["metadata"]["annotations"]) == {APPLIED_HASH}

@@ -22,12 +22,12 @@ def with_tokens_of(url: str) -> dict[str, Any]:
 
 def known_token(given: Route) -> str | None:
     """The digest in the configuration of its relays."""
-    return load_relay_config(given.child("ConfigMap")["data"]["relay.yaml"]).http.pending_token_sha256
+    return load_relay_config(given.relay_object("ConfigMap")["data"]["relay.yaml"]).http.pending_token_sha256
 
 
 def let_out(given: Route) -> set[tuple[str, int | None]]:
     """Protocols and ports; None for any port."""
-    rules = given.child("NetworkPolicy")["spec"]["egress"]
+    rules = given.relay_object("NetworkPolicy")["spec"]["egress"]
     assert not any("to" in rule for rule in rules)
     return {(port["protocol"], port.get("port")) for rule in rules for port in rule["ports"]}
 
@@ -55,7 +55,7 @@ def test_relays_pages_are_for_the_operators_pods_and_for_monitoring() -> None:
     config = {"namespace": "ops", "operatorLabels": labels, "monitoringNamespaces": {"purpose": "monitoring"}}
     given = route(config=config)
 
-    (rule,) = given.child("NetworkPolicy")["spec"]["ingress"]
+    (rule,) = given.relay_object("NetworkPolicy")["spec"]["ingress"]
 
     assert rule == {
         "from": [
@@ -77,7 +77,7 @@ def test_a_gateway_that_relays_know_reaches_those_of_a_class_and_no_others() -> 
         "podSelector": {"matchLabels": {"app": "gateway"}},
     }
 
-    (rule,), (others,) = (each.child("NetworkPolicy")["spec"]["ingress"] for each in (of_class, own))
+    (rule,), (others,) = (each.relay_object("NetworkPolicy")["spec"]["ingress"] for each in (of_class, own))
 
     assert (rule["from"].count(pods), others["from"].count(pods)) == (1, 0)
     assert (known_token(of_class), known_token(own)) == ("0a" * 32, None)
@@ -87,9 +87,9 @@ def test_the_policy_is_about_these_relays_only() -> None:
     given = route()
 
     selectors = {
-        "policy": given.child("NetworkPolicy")["spec"]["podSelector"],
-        "budget": given.child("PodDisruptionBudget")["spec"]["selector"],
-        "deployment": given.child("Deployment")["spec"]["selector"],
+        "policy": given.relay_object("NetworkPolicy")["spec"]["podSelector"],
+        "budget": given.relay_object("PodDisruptionBudget")["spec"]["selector"],
+        "deployment": given.relay_object("Deployment")["spec"]["selector"],
     }
 
     assert len({str(selector) for selector in selectors.values()}) == 1
@@ -98,7 +98,7 @@ def test_the_policy_is_about_these_relays_only() -> None:
 
 def test_an_audit_is_reached_by_nobody_and_reaches_its_ledger_anywhere() -> None:
     audit = {"schedule": "0 * * * *", "ledger": "s3a://audits"}
-    policy = route(config={"audit": audit}).audit_child("NetworkPolicy")["spec"]
+    policy = route(config={"audit": audit}).audit_object("NetworkPolicy")["spec"]
 
     assert (policy["policyTypes"], policy.get("ingress"), policy["egress"]) == (["Ingress", "Egress"], None, [{}])
 
@@ -107,12 +107,12 @@ def test_driver_and_executors_of_an_audit_reach_each_other_on_two_ports_and_nobo
     audit = {"schedule": "0 * * * *", "ledger": "s3a://audits", "mode": "Kubernetes", "driverAccount": "driver"}
     given = route(config={"audit": audit})
 
-    policy = given.audit_child("NetworkPolicy")["spec"]
+    policy = given.audit_object("NetworkPolicy")["spec"]
 
     ports = [{"protocol": "TCP", "port": port} for port in (7078, 7079)]
     assert policy["ingress"] == [{"from": [{"podSelector": policy["podSelector"]}], "ports": ports}]
-    template = yaml.safe_load(given.audit_child("ConfigMap")["data"]["executor.yaml"])
-    job = given.audit_child("CronJob")["spec"]["jobTemplate"]["spec"]["template"]
+    template = yaml.safe_load(given.audit_object("ConfigMap")["data"]["executor.yaml"])
+    job = given.audit_object("CronJob")["spec"]["jobTemplate"]["spec"]["template"]
     for pod in (template, job):
         assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
 

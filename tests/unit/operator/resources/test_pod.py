@@ -25,11 +25,11 @@ MIB = 1 << 20
 
 def told(given_route: Route) -> RelayConfig:
     """Return what the relays are started with."""
-    return load_relay_config(given_route.child("ConfigMap")["data"]["relay.yaml"])
+    return load_relay_config(given_route.relay_object("ConfigMap")["data"]["relay.yaml"])
 
 
 def audit_pod(given_route: Route) -> dict[str, Any]:
-    job = given_route.audit_child("CronJob")["spec"]["jobTemplate"]["spec"]
+    job = given_route.audit_object("CronJob")["spec"]["jobTemplate"]["spec"]
     return dict(job["template"]["spec"])
 
 
@@ -117,7 +117,7 @@ def test_the_class_says_how_long_a_relay_may_be_silent_and_take_to_hand_over() -
 
 
 def test_new_relays_come_before_old_ones_go() -> None:
-    assert route().child("Deployment")["spec"]["strategy"] == {
+    assert route().relay_object("Deployment")["spec"]["strategy"] == {
         "type": "RollingUpdate",
         "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0},
     }
@@ -185,7 +185,7 @@ def test_schedules_never_get_more_than_half_nor_less_than_a_relay_needs(limit: i
 )
 def test_resources_that_make_no_sense_are_refused(resources: dict[str, Any], line: str) -> None:
     with pytest.raises(Refused) as refused:
-        route(relay={"resources": resources}).children()
+        route(relay={"resources": resources}).relay_objects()
 
     assert str(refused.value) == f"DelayTopic shop/order-reminders: spec.relay.resources.{line}"
 
@@ -195,7 +195,7 @@ def test_an_image_of_a_tenants_choice_never_gets_the_classs_credentials() -> Non
 
     assert route(relay=relay).container()["image"] == "mine:1"
     with pytest.raises(Refused, match=r"spec\.relay\.image: is only allowed with an inline spec\.connection: it would"):
-        route(of_class={}, relay=relay).children()
+        route(of_class={}, relay=relay).relay_objects()
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
@@ -205,7 +205,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     }
 
     with pytest.raises(Refused) as refused:
-        route(backend={"type": "RedisZset"}, relay=relay).children()
+        route(backend={"type": "RedisZset"}, relay=relay).relay_objects()
 
     assert [problem.path for problem in refused.value.problems] == [
         "spec.backend.redis",

@@ -76,7 +76,7 @@ def test_a_constraint_without_selector_is_about_the_relays_of_the_delay_topic() 
     constraints = merged({}, {"topologySpreadConstraints": [rack, others | {"topologyKey": "row"}]})
 
     selectors = [each["labelSelector"] for each in constraints.pod()["spec"]["topologySpreadConstraints"]]
-    assert selectors == [constraints.child("Deployment")["spec"]["selector"], {"matchLabels": {"app": "x"}}]
+    assert selectors == [constraints.relay_object("Deployment")["spec"]["selector"], {"matchLabels": {"app": "x"}}]
 
 
 NAME = "is not a name; use letters, digits, hyphens, dots, and a prefix such as example.com/"
@@ -103,14 +103,14 @@ NAME = "is not a name; use letters, digits, hyphens, dots, and a prefix such as 
 )
 def test_a_name_or_value_that_pods_cannot_have_is_refused_by_its_path(template: dict[str, Any], line: str) -> None:
     with pytest.raises(Refused) as refused:
-        route(relay={"podTemplate": shaped(template)}).children()
+        route(relay={"podTemplate": shaped(template)}).relay_objects()
 
     assert str(refused.value) == f"DelayTopic shop/order-reminders: spec.relay.podTemplate.{line}"
 
 
 def test_what_is_wrong_in_a_class_is_said_of_the_class() -> None:
     with pytest.raises(Refused) as refused:
-        merged({"labels": {"delaytopic.dev/name": "x"}}, {}).children()
+        merged({"labels": {"delaytopic.dev/name": "x"}}, {}).relay_objects()
 
     assert [problem.subject for problem in refused.value.problems] == ["DelayClass standard"]
 

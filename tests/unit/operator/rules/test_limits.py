@@ -279,14 +279,14 @@ def test_a_namespace_has_no_more_partitions_than_its_class_allows() -> None:
     limited = delay_class(default=True, limits={"maxPartitionsPerNamespace": 100})
     spec = {name: {"topic": f"shop.{name}", "partitions": 20} for name in ("source", "target", "deadLetter")}
 
-    def judged(elders: QuotaUsage) -> Accepted | Refusal:
+    def judged(quota_usage: QuotaUsage) -> Accepted | Refusal:
         document = {
             "apiVersion": "delaytopic.dev/v1beta1",
             "kind": "DelayTopic",
             "metadata": {"namespace": KEY.namespace, "name": KEY.name},
             "spec": spec,
         }
-        return check(Subject(KEY, document, [limited], {}, elders, None))
+        return check(Subject(KEY, document, [limited], {}, quota_usage, None))
 
     assert isinstance(judged(QuotaUsage(3, 40)), Accepted)
     assert judged(QuotaUsage(3, 41)) == Refusal(

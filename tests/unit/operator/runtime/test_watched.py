@@ -21,7 +21,7 @@ from delaytopic_operator.runtime.watched import namespaces_for
         (kinds.DEPLOYMENT, ["shop"], None, [None]),
     ],
 )
-def test_delay_topics_are_looked_for_where_they_are_watched_and_children_where_relays_may_run(
+def test_delay_topics_are_looked_for_where_they_are_watched_and_objects_where_relays_may_run(
     kind: Kind, watched: list[str], relays: list[str] | None, expected: list[str | None]
 ) -> None:
     config = OperatorConfig(namespace="operator", watch_namespaces=watched, relay_namespaces=relays)

@@ -33,12 +33,12 @@ WITHHELD: dict[str, dict[str, Any]] = {
 
 def growing(annotations: dict[str, str] | None = None, **changes: Any) -> Observation:
     """Observe one relay where two are the least; all else is as it shall be."""
-    began = look(living(autoscaling={"minReplicas": 1}), children=[], fleet=NO_FLEET)
+    began = look(living(autoscaling={"minReplicas": 1}), objects=[], fleet=NO_FLEET)
     applied = [action.document for action in plan(began).actions if isinstance(action, Apply)]
-    children = [{**each, "metadata": {**each["metadata"], "uid": f"uid-{n}"}} for n, each in enumerate(applied)]
-    deployment = {**children[-1], "status": DEPLOYMENT["status"]}
+    objects = [{**each, "metadata": {**each["metadata"], "uid": f"uid-{n}"}} for n, each in enumerate(applied)]
+    deployment = {**objects[-1], "status": DEPLOYMENT["status"]}
     usual = {
-        "children": [*children[:-1], deployment],
+        "objects": [*objects[:-1], deployment],
         "fleet": replace(fleet(0), deployment=deployment),
         "signals": gather([], source(NOW_MS, 4), NOW_MS),
         "saved_memory": REMEMBERED,

@@ -109,7 +109,7 @@ def test_the_memory_of_a_delaytopic_that_is_gone_is_dropped() -> None:
     reconciliation = Reconciliation(growing())
     reconciliation.run()
 
-    reconciliation.run(growing(document=None, verdict=None, record=None, children=[]))
+    reconciliation.run(growing(document=None, verdict=None, record=None, objects=[]))
 
     assert reconciliation.ledger.memory(KEY) is None
 

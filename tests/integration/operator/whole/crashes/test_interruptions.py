@@ -26,7 +26,7 @@ from tests.support.operator.running_platform import running_platform
 
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RecordState
-from delaytopic_operator.resources import child_name
+from delaytopic_operator.resources import relays_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
@@ -79,8 +79,8 @@ def test_fields_that_somebody_else_takes_by_force_are_taken_back(platform: Platf
     platform.start()
     platform.apply_topic(NAME)
     platform.await_condition(NAME, "Ready", seconds=60)
-    child = child_name(Key(platform.team, NAME))
-    deployment = f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{child}"
+    relays = relays_name(Key(platform.team, NAME))
+    deployment = f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{relays}"
     namespace = f"/namespaces/{platform.namespace}"
     cases: list[tuple[str, Object, tuple[str, ...]]] = [
         (
@@ -93,9 +93,9 @@ def test_fields_that_somebody_else_takes_by_force_are_taken_back(platform: Platf
             {"spec": {"template": {"spec": {"automountServiceAccountToken": True}}}},
             ("spec", "template", "spec", "automountServiceAccountToken"),
         ),
-        (f"/api/v1{namespace}/configmaps/{child}", {"data": {"relay.yaml": "nonsense"}}, ("data", "relay.yaml")),
+        (f"/api/v1{namespace}/configmaps/{relays}", {"data": {"relay.yaml": "nonsense"}}, ("data", "relay.yaml")),
         (
-            f"/apis/policy/v1{namespace}/poddisruptionbudgets/{child}",
+            f"/apis/policy/v1{namespace}/poddisruptionbudgets/{relays}",
             {"spec": {"maxUnavailable": 77}},
             ("spec", "maxUnavailable"),
         ),
@@ -104,7 +104,7 @@ def test_fields_that_somebody_else_takes_by_force_are_taken_back(platform: Platf
     for path, change, field in cases:
         before = platform.client.get(path)
         of_kind = {"apiVersion": before["apiVersion"], "kind": before["kind"]}
-        document = of_kind | {"metadata": {"name": child}} | change
+        document = of_kind | {"metadata": {"name": relays}} | change
         query = {"fieldManager": "somebody", "force": "true"}
         taken = platform.client.request("PATCH", path, document, content_type=APPLY_PATCH, query=query)
         assert value_of(taken, field) != value_of(before, field)

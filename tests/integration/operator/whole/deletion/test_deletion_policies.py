@@ -16,9 +16,9 @@ from tests.support.operator.backlogs import (
     await_no_relays,
     await_pending,
     await_record,
-    children_of,
     events_of,
     groups_of,
+    objects_of,
     record_path,
     redis_keys,
     retained_metric,
@@ -33,7 +33,7 @@ from tests.support.relay.records import now_ms
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RecordState
-from delaytopic_operator.resources import child_name
+from delaytopic_operator.resources import relays_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
@@ -164,22 +164,22 @@ def is_another(uid: str, found: Object | None) -> bool:
     return found is not None and found["metadata"]["uid"] != uid
 
 
-def test_children_deleted_by_hand_come_back(platform: Platform, team: AppTeam) -> None:
+def test_objects_deleted_by_hand_come_back(platform: Platform, team: AppTeam) -> None:
     platform.apply_topic(NAME)
     with_pending(platform, team, [30_000])
-    before = {each.rpartition("/")[0] for each in children_of(platform)}
-    child = child_name(Key(platform.team, NAME))
+    before = {each.rpartition("/")[0] for each in objects_of(platform)}
+    relays = relays_name(Key(platform.team, NAME))
 
     for path in (
-        f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{child}",
-        f"/api/v1/namespaces/{platform.namespace}/configmaps/{child}",
-        f"/apis/policy/v1/namespaces/{platform.namespace}/poddisruptionbudgets/{child}",
+        f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{relays}",
+        f"/api/v1/namespaces/{platform.namespace}/configmaps/{relays}",
+        f"/apis/policy/v1/namespaces/{platform.namespace}/poddisruptionbudgets/{relays}",
     ):
         uid = platform.client.get(path)["metadata"]["uid"]
         platform.client.delete(path)
         await_object(platform.client, path, partial(is_another, uid))
 
-    wait_for(lambda: {each.rpartition("/")[0] for each in children_of(platform)} == before)
+    wait_for(lambda: {each.rpartition("/")[0] for each in objects_of(platform)} == before)
     assert summary(team.audited(60)) == all_arrived(1)
 
 
@@ -214,7 +214,7 @@ def test_while_paused_nothing_is_changed_and_a_deletion_waits(platform: Platform
     passes = platform.operator.metric('delaytopic_operator_reconcile_total{result="Success"}')
     wait_for(lambda: platform.operator.metric('delaytopic_operator_reconcile_total{result="Success"}') >= passes + 2)
     assert platform.topic(NAME)["metadata"]["finalizers"] == ["delaytopic.dev/drain"]
-    assert len(platform.children("deployments")) == 1
+    assert len(platform.objects("deployments")) == 1
     assert summary(team.audited(30)) == all_arrived(1)
 
     platform.client.merge(

@@ -19,7 +19,7 @@ from tests.support.relay.process import wait_for
 
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.relay_pages import DEFAULT_PORT
-from delaytopic_operator.resources import child_name
+from delaytopic_operator.resources import relays_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
@@ -42,7 +42,7 @@ def test_a_pod_that_is_deleted_by_force_while_its_relay_is_frozen_delays_its_par
 ) -> None:
     platform = patient_platform
     platform.apply_topic(NAME, autoscaling={"mode": "Fixed"}, relay={"replicas": 2})
-    await_rollout(platform.client, platform.namespace, child_name(Key(platform.team, NAME)), 2, seconds=60)
+    await_rollout(platform.client, platform.namespace, relays_name(Key(platform.team, NAME)), 2, seconds=60)
     platform.await_condition(NAME, "Ready", seconds=60)
     team = AppTeam.of(platform, NAME, tmp_path)
     gone, other = node.pods(platform.namespace, **{"delaytopic.dev/name": NAME})

@@ -21,7 +21,7 @@ from tests.support.servers.secure_servers import PASSWORD, USERNAME, deny
 from delaytopic_local.servers.kafka_server import KafkaServer
 from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.resources import child_name
+from delaytopic_operator.resources import relays_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
@@ -254,7 +254,7 @@ def test_a_wrong_password_and_a_right_that_is_missing(running: Platform, kafka: 
 
 
 def _deployment(platform: Platform, name: str) -> str:
-    return f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{child_name(Key(platform.team, name))}"
+    return f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{relays_name(Key(platform.team, name))}"
 
 
 def _generation(platform: Platform, name: str) -> int:

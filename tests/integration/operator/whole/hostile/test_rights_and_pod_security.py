@@ -72,7 +72,7 @@ def life(narrow: Platform, tmp_path_factory: pytest.TempPathFactory) -> Life:
     mark = narrow.plane.audit.mark()
     narrow.apply_topic("narrow")
     narrow.await_condition("narrow", "Ready", seconds=60)
-    policies = narrow.children("networkpolicies", "networking.k8s.io/v1", "narrow")
+    policies = narrow.objects("networkpolicies", "networking.k8s.io/v1", "narrow")
     team = AppTeam.of(narrow, "narrow", tmp_path_factory.mktemp("narrow"))
     team.send_due_in([0, 1_000])
     verdict = team.audited()

@@ -1,4 +1,4 @@
-"""All children on a real API server: none is refused, and a second look finds nothing to write."""
+"""All objects on a real API server: none is refused, and a second look finds nothing to write."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def apply(client: KubeClient, document: Document, **query: str) -> Document:
 
 
 def audit_pod(route_: Route) -> Document:
-    job = route_.audit_child("CronJob")["spec"]["jobTemplate"]["spec"]
+    job = route_.audit_object("CronJob")["spec"]["jobTemplate"]["spec"]
     return dict(job["template"])
 
 
 def executor_pod(route_: Route) -> Document:
-    return dict(yaml.safe_load(route_.audit_child("ConfigMap")["data"]["executor.yaml"]))
+    return dict(yaml.safe_load(route_.audit_object("ConfigMap")["data"]["executor.yaml"]))
 
 
 def written_version(document: Document) -> tuple[Any, ...]:
@@ -72,7 +72,7 @@ def restricted(make_namespace: MakeNamespace, control_plane: ControlPlane) -> st
 
 
 @pytest.mark.parametrize("name", ROUTES)
-def test_what_the_api_server_stores_of_every_child_is_no_drift(
+def test_what_the_api_server_stores_of_every_object_is_no_drift(
     control_plane: ControlPlane, restricted: str, name: str
 ) -> None:
     documents = [in_namespace(document, restricted) for document in ROUTES[name].documents()]

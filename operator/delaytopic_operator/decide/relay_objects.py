@@ -14,7 +14,7 @@ from delaytopic_operator.decide.rules_in_force import rules_of
 from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.observe.fleet import availability, punctuality
 from delaytopic_operator.observe.observation import Observation, address_of, identity_of
-from delaytopic_operator.resources import Remembered, audit_children, children
+from delaytopic_operator.resources import Remembered, audit_objects, relay_objects
 from delaytopic_operator.resources.identity import APPLIED_HASH
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.decision import Decision
@@ -31,11 +31,11 @@ def wanted(seen: Observation, accepted: Accepted, decision: Decision | None, *, 
     """List every object that there shall be; none while not everything is there that they need."""
     if (seen.fleet.deployment is None and not may_begin) or seen.secrets_problem is not None:
         return []
-    return desired_children(seen, accepted, accepted.settings, replicas(seen, accepted.settings, decision))
+    return desired_objects(seen, accepted, accepted.settings, replicas(seen, accepted.settings, decision))
 
 
 def changes(seen: Observation, wanted: Sequence[Document], decision: Decision | None) -> list[Action]:
-    """List the children to write or to remove, of those that are `wanted`; none while nothing is."""
+    """List the objects to write or to remove, of those that are `wanted`; none while nothing is."""
     if not wanted:
         return []
     return [*_applied(seen, wanted, decision), *(Delete(document) for document in _not_wanted(seen, wanted))]
@@ -50,18 +50,18 @@ def draining(seen: Observation, accepted: Accepted) -> list[Action]:
     if settings.schedule.fixed_delay is None:
         holds = settings.suspend in (Suspend.DELIVERY, Suspend.ALL)
         settings = replace(settings, suspend=Suspend.ALL if holds else Suspend.INGEST)
-    wanted = desired_children(seen, accepted, settings, max(1, seen.fleet.desired), audited=False)
+    wanted = desired_objects(seen, accepted, settings, max(1, seen.fleet.desired), audited=False)
     return [*_applied(seen, wanted), *(Delete(document) for document in _not_wanted(seen, wanted))]
 
 
-def desired_children(
+def desired_objects(
     seen: Observation, accepted: Accepted, settings: Settings, count: int | None, *, audited: bool = True
 ) -> list[Document]:
     """List every object that there shall be."""
     identity = identity_of(seen, accepted)
     of_class = accepted.delay_class
     template = of_class.spec.relay if of_class is not None else None
-    documents = children(
+    documents = relay_objects(
         settings,
         identity,
         accepted.topic,
@@ -71,7 +71,7 @@ def desired_children(
         count,
         Remembered(rules_of(seen, accepted).declared_ms, _accepted_source(seen)),
     )
-    audit = audit_children(accepted.topic, of_class, settings, identity, seen.config) if audited else []
+    audit = audit_objects(accepted.topic, of_class, settings, identity, seen.config) if audited else []
     return [*documents, *audit]
 
 
@@ -129,7 +129,7 @@ def strimzi_changes(
 
 
 def _applied(seen: Observation, wanted: Iterable[Document], decision: Decision | None = None) -> list[Action]:
-    there = {address_of(document): document for document in seen.children}
+    there = {address_of(document): document for document in seen.objects}
     found: list[Action] = []
     for document in wanted:
         live = there.get(address_of(document))
@@ -160,4 +160,4 @@ def _rolls(document: Document, differences: Iterable[str]) -> bool:
 
 def _not_wanted(seen: Observation, wanted: Iterable[Document]) -> list[Document]:
     kept = {address_of(document) for document in wanted}
-    return [document for document in seen.children if document["kind"] in KINDS and address_of(document) not in kept]
+    return [document for document in seen.objects if document["kind"] in KINDS and address_of(document) not in kept]

@@ -40,7 +40,7 @@ def service_account(identity: RelayIdentity) -> Document:
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": metadata(identity, identity.child),
+        "metadata": metadata(identity, identity.relays_name),
         "automountServiceAccountToken": False,
     }
 
@@ -50,7 +50,7 @@ def config_map(identity: RelayIdentity, config: RelayConfig) -> Document:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(identity, identity.child),
+        "metadata": metadata(identity, identity.relays_name),
         "data": {CONFIG_KEY: dump_yaml(config)},
     }
 
@@ -65,7 +65,7 @@ def pod_disruption_budget(identity: RelayIdentity) -> Document:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": metadata(identity, identity.child),
+        "metadata": metadata(identity, identity.relays_name),
         "spec": {
             "maxUnavailable": 1,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
@@ -74,7 +74,7 @@ def pod_disruption_budget(identity: RelayIdentity) -> Document:
     }
 
 
-def children(
+def relay_objects(
     settings: Settings,
     identity: RelayIdentity,
     topic: DelayTopic,
