@@ -33,7 +33,7 @@ class ClassReconciler:
         """List all DelayClasses."""
         return self._store.class_keys()
 
-    def reconcile(self, key: Key, now_ms: int) -> Result:
+    def reconcile(self, key: Key, now_ms: int, asked_for_ms: int) -> Result:
         """Reconcile once; raises `OperatorError` to be tried again, later each time."""
         seen = self._observer.observe(key.name, now_ms)
         decided = plan_class(seen)

@@ -46,9 +46,9 @@ class Reconciler:
         """List all DelayTopics, and those that are gone while something of them is still there."""
         return self._store.keys()
 
-    def reconcile(self, key: Key, now_ms: int) -> Result:
+    def reconcile(self, key: Key, now_ms: int, asked_for_ms: int) -> Result:
         """Reconcile once; raises `OperatorError` to be tried again, later each time."""
-        seen = self._with_memory(self._observer.observe(key, now_ms))
+        seen = replace(self._with_memory(self._observer.observe(key, now_ms)), asked_for_ms=asked_for_ms)
         decided = plan(seen)
         if any(isinstance(action, DoTopic) for action in decided.actions):
             seen = self._observer.refreshed(seen)

@@ -35,6 +35,7 @@ from delaytopic_operator.rules.validate import Accepted, Refusal
 from delaytopic_operator.scaling.assessment import ScalingPolicy
 from delaytopic_operator.scaling.by_hand import SETTLES_MS
 from delaytopic_operator.scaling.decision import Decision, decide
+from delaytopic_operator.scaling.pace import Pace
 from delaytopic_operator.scaling.state import ScalingMemory
 from delaytopic_operator.topics.plan import TopicPlan, plan_topics
 
@@ -64,11 +65,16 @@ def decide_scaling(seen: Observation) -> Decision | None:
     if seen.accepted is None or seen.fleet.deployment is None or seen.signals is None or seen.is_going:
         return None
     memory = _memory(seen)
-    policy = replace(ScalingPolicy.of(seen.accepted.settings, seen.annotations), poll_ms=seen.config.poll.ms)
+    policy = replace(ScalingPolicy.of(seen.accepted.settings, seen.annotations), pace=_pace(seen))
     decision = decide(policy, seen.fleet.desired, seen.signals, memory, seen.now_ms)
     if not decision.changed or seen.step_waits_until_ms is None:
         return decision
     return decision.deferred(seen.step_waits_until_ms)
+
+
+def _pace(seen: Observation) -> Pace:
+    waited_ms = max(0, seen.now_ms - seen.asked_for_ms) if seen.asked_for_ms is not None else 0
+    return Pace(seen.config.poll.ms, waited_ms)
 
 
 def _memory(seen: Observation) -> ScalingMemory:

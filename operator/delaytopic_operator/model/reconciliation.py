@@ -33,8 +33,10 @@ class Result:
 class Reconciler(Protocol):
     """Does the reconciliations, many at once in threads, never two for one key."""
 
-    def reconcile(self, key: Key, now_ms: int) -> Result:
-        """One reconciliation; raises `OperatorError` to be tried again, later each time."""
+    def reconcile(self, key: Key, now_ms: int, asked_for_ms: int) -> Result:
+        """One reconciliation, which was asked for `asked_for_ms`; raises `OperatorError` to be tried again, later each
+        time.
+        """
 
     def keys(self) -> Iterable[Key]:
         """Everything there is to look at, also what remains of DelayTopics that are gone."""

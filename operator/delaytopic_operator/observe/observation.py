@@ -132,6 +132,8 @@ class Observation(_OfObject):
     """The memory of scaling, as written down."""
     step_waits_until_ms: int | None = None
     """The time to ask again for the next scaling step; None unless the fleet has no step left."""
+    asked_for_ms: int | None = None
+    """The time that the look was asked for; with too much to do it comes later. None: it was asked for now."""
     unreachable_since_ms: int | None = None
     slo: AuditVerdict | None = None
     """The verdict of the last audit."""

@@ -177,9 +177,9 @@ class Service:
         """Not before everything is known: what is not yet listed would look as if it were gone."""
         return self._election.is_leader and self._resync.done_ms > 0 and not self._stopping
 
-    def _pass(self, reconciler: Reconciler, key: Key, now_ms: int) -> Result:
+    def _pass(self, reconciler: Reconciler, key: Key, now_ms: int, asked_for_ms: int) -> Result:
         self._election.bind()
-        return reconciler.reconcile(key, now_ms)
+        return reconciler.reconcile(key, now_ms, asked_for_ms)
 
     def _on_leading(self) -> None:
         """Everything is looked at; if nothing is listed yet, the first resync does it."""

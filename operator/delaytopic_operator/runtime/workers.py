@@ -30,14 +30,15 @@ class Workers:
     def __init__(
         self,
         queue: WorkQueue,
-        run: Callable[[Key, int], Result],
+        run: Callable[[Key, int, int], Result],
         count: int,
         may_run: Callable[[], bool],
         observe: PassObserver,
         kind: Kind = DELAY_TOPIC,
         debounce_ms: int = 0,
     ) -> None:
-        """The queue belongs to the workers from now on. `run` is called in `count` threads.
+        """The queue belongs to the workers from now on. `run` is called in `count` threads, with
+        a key, the time, and the time that was asked for.
 
         `kind` is that of the keys. So much later than `add` is called a key is due: what comes together is one look.
         """
@@ -96,24 +97,24 @@ class Workers:
             return list(self._queue.processing())
 
     def _work(self) -> None:
-        while (key := self._next()) is not None:
-            self._pass(key)
+        while (due := self._next()) is not None:
+            self._pass(*due)
 
-    def _next(self) -> Key | None:
+    def _next(self) -> tuple[Key, int] | None:
         with self._changed:
             while not self._stopping:
                 now_ms = epoch_ms()
                 due_ms = self._queue.next_due_ms() if self._may_run() else None
-                if due_ms is not None and due_ms <= now_ms:
-                    return self._queue.get(now_ms)
+                if due_ms is not None and due_ms <= now_ms and (key := self._queue.get(now_ms)) is not None:
+                    return key, due_ms
                 self._changed.wait(IDLE_SECONDS if due_ms is None else min(IDLE_SECONDS, (due_ms - now_ms) / 1_000))
         return None
 
-    def _pass(self, key: Key) -> None:
+    def _pass(self, key: Key, asked_for_ms: int) -> None:
         started = monotonic()
         outcome = "Success"
         try:
-            result = self._run(key, epoch_ms())
+            result = self._run(key, epoch_ms(), asked_for_ms)
             with self._changed:
                 self._queue.done(key, result.next_at_ms)
         except NotLeading as error:

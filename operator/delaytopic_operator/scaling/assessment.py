@@ -19,7 +19,8 @@ from delaytopic_operator.scaling.need import (
     needs_of_due,
     pieces,
 )
-from delaytopic_operator.scaling.signals import POLL_MS, STALE_MS, FleetSignals, fresh
+from delaytopic_operator.scaling.pace import USUAL, Pace
+from delaytopic_operator.scaling.signals import STALE_MS, FleetSignals, fresh
 from delaytopic_operator.scaling.state import ScalingMemory
 
 PAUSED_SCALE_IN = "delaytopic.dev/paused-scale-in"
@@ -35,7 +36,7 @@ class ScalingPolicy:
     suspend: Suspend = Suspend.NONE
     paused_scale_in: bool = False
     paused_scale_out: bool = False
-    poll_ms: int = POLL_MS
+    pace: Pace = USUAL
 
     @classmethod
     def of(cls, settings: Settings, annotations: Mapping[str, str]) -> Self:
@@ -166,7 +167,7 @@ def assess(
         needs=(*needs, *ingest),
         helped=(*helped, *ingest),
         now_ms=now_ms,
-        reach_ms=lead_ms + policy.poll_ms,
+        reach_ms=lead_ms + policy.pace.poll_ms,
         lead_ms=lead_ms,
         per_second=capacity.per_second,
         ingest_per_second=capacity.ingest_per_second,

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from delaytopic_operator.scaling.pace import Pace
 from delaytopic_operator.scaling.signals import FleetSignals, Reading, RelayFacts
 
-WINDOW_MS = 900_000
 MOST_SAMPLES = 60
 ENOUGH_SAMPLES = 3
 
@@ -37,15 +37,15 @@ INGEST = Bounds(floor=500, start=10_000, ceiling=500_000)
 
 @dataclass(frozen=True, slots=True)
 class RateEstimate:
-    """Samples of the last quarter of an hour, and what was last made of them."""
+    """The latest samples, and what was last made of them."""
 
     samples: tuple[RateSample, ...] = ()
     remembered: int | None = None
 
-    def with_sample(self, sample: RateSample | None, now_ms: int) -> RateEstimate:
+    def with_sample(self, sample: RateSample | None, now_ms: int, window_ms: int) -> RateEstimate:
         """Take in a sample, forget old ones, and remember the estimate that there is now."""
         samples = (*self.samples, *((sample,) if sample is not None else ()))
-        kept = tuple(each for each in samples if now_ms - each.at_ms <= WINDOW_MS)[-MOST_SAMPLES:]
+        kept = tuple(each for each in samples if now_ms - each.at_ms <= window_ms)[-MOST_SAMPLES:]
         if len(kept) < ENOUGH_SAMPLES:
             return replace(self, samples=kept)
         return RateEstimate(kept, weighted_median(kept))
@@ -83,8 +83,6 @@ def taken_together(samples: Iterable[RateSample], at_ms: int) -> RateSample | No
 SPAN_MS = 60_000
 MOST_POINTS = 8
 CLOSEST_MS = 5_000
-LONGEST_GAP_MS = 300_000
-"""After so long without an answer nothing is known of the time in between."""
 
 
 class EndOffset(NamedTuple):
@@ -101,13 +99,13 @@ class Arrivals:
     points: tuple[EndOffset, ...] = ()
     still_since_ms: int | None = None
 
-    def observed(self, source_end: Reading[int] | None) -> Arrivals:
+    def observed(self, source_end: Reading[int] | None, pace: Pace) -> Arrivals:
         """Take in an answer of Kafka; a source that got shorter was made anew."""
         if source_end is None:
             return self
         point = EndOffset(source_end.as_of_ms, source_end.value)
         last = self.points[-1] if self.points else None
-        if last is None or point.end < last.end or point.at_ms - last.at_ms > LONGEST_GAP_MS:
+        if last is None or point.end < last.end or point.at_ms - last.at_ms > pace.longest_gap_ms:
             return Arrivals((point,), point.at_ms)
         if point.at_ms <= last.at_ms:
             return self
@@ -224,29 +222,29 @@ class Capacity:
         """Taken in per second and relay, while behind."""
         return self.ingest.per_second(INGEST)
 
-    def observed(self, relays: Sequence[RelayFacts], now_ms: int) -> Capacity:
+    def observed(self, relays: Sequence[RelayFacts], now_ms: int, pace: Pace) -> Capacity:
         """Take in the work of these relays since the last poll; a poll without news changes nothing."""
         tallies = tuple(_tally(relay) for relay in relays[:MOST_RELAYS])
         if tallies == self.tallies:
             return self
-        steps = list(self._steps(relays))
+        steps = list(self._steps(relays, pace.longest_gap_ms))
         delivery = taken_together((each for step in steps for each in step.delivery()), now_ms)
         ingest = taken_together((each for step in steps for each in step.ingest()), now_ms)
         rate = round(sum(step.delivered * 1_000 / step.took_ms for step in steps))
         return Capacity(
-            self.delivery.with_sample(delivery, now_ms),
-            self.ingest.with_sample(ingest, now_ms),
+            self.delivery.with_sample(delivery, now_ms, pace.window_ms),
+            self.ingest.with_sample(ingest, now_ms, pace.window_ms),
             tallies,
             Throughput(now_ms, rate) if steps else None,
         )
 
-    def _steps(self, relays: Sequence[RelayFacts]) -> Iterator[_Step]:
+    def _steps(self, relays: Sequence[RelayFacts], longest_gap_ms: int) -> Iterator[_Step]:
         before = {tally.relay: tally for tally in self.tallies}
         for relay in relays:
             tally = before.get(relay.relay)
             if tally is None or tally.started_at_ms != relay.started_at_ms:
                 continue
-            if 0 < relay.as_of_ms - tally.as_of_ms <= LONGEST_GAP_MS and relay.delivered >= tally.delivered:
+            if 0 < relay.as_of_ms - tally.as_of_ms <= longest_gap_ms and relay.delivered >= tally.delivered:
                 yield _Step(tally, relay)
 
 

@@ -8,7 +8,7 @@ from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_api.values import AutoscalingMode
 from delaytopic_operator.scaling import wording
 from delaytopic_operator.scaling.need import Forecast, useful_sizes
-from delaytopic_operator.scaling.rules import BLIND_MS, Context, Reason, Recommendation, missing
+from delaytopic_operator.scaling.rules import Context, Reason, Recommendation, missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def autoscaling_active(context: Context, recommendation: Recommendation) -> Scal
 
 
 def _stale(context: Context) -> ScalingCondition:
-    if context.memory.watch.complete_ms is None and context.blind_ms < BLIND_MS and not context.assessment.known:
+    if context.memory.watch.complete_ms is None and not context.is_blind and not context.assessment.known:
         return _active(ConditionStatus.UNKNOWN, Reason.SIGNAL_STALE, "No relay has told yet what is due.")
     what = missing(context) if context.assessment.known else "no relay tells what is due"
     return _active(

@@ -81,7 +81,7 @@ def decide(policy: ScalingPolicy, current: int, signals: FleetSignals, memory: S
     """Decide for a Deployment whose `spec.replicas` is `current`; ask again no later than `next_look_ms`."""
     mode, asked = policy.autoscaling.mode, policy.autoscaling.replicas
     change = change_by_hand(mode, memory.replicas, current, memory.asked, asked, now_ms)
-    memory = observed(memory, current, signals, now_ms, policy.poll_ms)
+    memory = observed(memory, current, signals, now_ms, policy.pace)
     memory = replace(memory, asked=asked, by_hand=change or memory.by_hand)
     decision = _decided(policy, current, signals, memory, now_ms)
     if decision.changed:
@@ -126,7 +126,7 @@ def _decided(
 def _next_look_ms(context: Context, recommendation: Recommendation) -> int:
     """Return the next poll, the moment that a later need is at hand, or when a step is allowed again."""
     now_ms, raise_at_ms = context.now_ms, context.assessment.raise_at_ms(recommendation.replicas)
-    moments = [now_ms + context.policy.poll_ms, raise_at_ms, recommendation.look_ms]
+    moments = [now_ms + context.policy.pace.poll_ms, raise_at_ms, recommendation.look_ms]
     return max(now_ms + 1, min(moment for moment in moments if moment is not None))
 
 
@@ -178,7 +178,7 @@ def _within_limits(policy: ScalingPolicy, current: int, memory: ScalingMemory, n
         active=conditions.ACTIVE_UNKNOWN,
         capacity=conditions.CAPACITY_UNKNOWN,
         forecast=None,
-        next_look_ms=now_ms + policy.poll_ms,
+        next_look_ms=now_ms + policy.pace.poll_ms,
         decided_at_ms=now_ms,
         memory=replace(memory, replicas=replicas),
         held=memory,
@@ -217,7 +217,7 @@ def _external(
         active=conditions.external(mode, sentence),
         capacity=capacity,
         forecast=forecast if assessment is not None and assessment.known else None,
-        next_look_ms=now_ms + policy.poll_ms,
+        next_look_ms=now_ms + policy.pace.poll_ms,
         decided_at_ms=now_ms,
         memory=replace(memory, replicas=replicas),
         held=memory,

@@ -11,7 +11,7 @@ from delaytopic_api.values import ScaleToZero, Suspend
 from delaytopic_operator.scaling import wording
 from delaytopic_operator.scaling.assessment import Assessment, ScalingPolicy
 from delaytopic_operator.scaling.need import Need, NeedKind
-from delaytopic_operator.scaling.signals import STALE_MS, FleetSignals, fresh
+from delaytopic_operator.scaling.signals import FleetSignals, fresh
 from delaytopic_operator.scaling.state import ScalingMemory, is_complete
 
 
@@ -95,8 +95,14 @@ class Context:
     @property
     def stale(self) -> bool:
         """True if something has been missing for longer than a rebalance explains."""
-        complete_ms = self.memory.watch.complete_ms
-        return complete_ms is None or self.now_ms - complete_ms > STALE_MS
+        pace = self.policy.pace
+        return not pace.continues(self.memory.watch.complete_ms, self.now_ms, pace.stale_ms)
+
+    @property
+    def is_blind(self) -> bool:
+        """True if no relay has told anything for so long that the present says less than the last day."""
+        pace = self.policy.pace
+        return not pace.continues(self.memory.watch.seen_ms, self.now_ms, pace.blind_ms - 1)
 
     def hold(self, reason: Reason, why: str, look_ms: int | None = None) -> Recommendation:
         """Leave everything as it is."""
@@ -105,8 +111,6 @@ class Context:
 
 SILENT_MS = 600_000
 """For so long nothing must have arrived."""
-BLIND_MS = 300_000
-"""After so long without an answer relays run, as many as in the last day's peaks: a record may wait unseen."""
 LEADS = 2
 """So many lead times before a due time relays are started."""
 
@@ -157,7 +161,7 @@ def _sleep_on(context: Context) -> Recommendation:
 def _blind(context: Context) -> Recommendation:
     watched_ms = context.memory.arrivals.points[-1].at_ms if context.memory.arrivals.points else None
     since_ms = max(each for each in (watched_ms, context.memory.watch.seen_ms, 0) if each is not None)
-    if context.now_ms - since_ms < BLIND_MS:
+    if context.policy.pace.continues(since_ms, context.now_ms, context.policy.pace.blind_ms - 1):
         return context.hold(Reason.SIGNAL_STALE, "Kafka does not tell whether records have arrived")
     return _wake(context, Reason.BLIND, "Kafka has not told for long whether records have arrived")
 
@@ -209,10 +213,10 @@ def blind(context: Context) -> Recommendation | None:
     if context.assessment.known:
         return None
     peak = min(context.most, context.memory.peaks.p95() or 0)
-    if context.blind_ms >= BLIND_MS and peak > context.current:
+    if context.is_blind and peak > context.current:
         why = f"no relay has told anything for {wording.length(context.blind_ms)}; so many were enough in the last day"
         return Recommendation(peak, Reason.BLIND, why)
-    return context.hold(Reason.SIGNAL_STALE, "no relay tells what is due", context.now_ms + context.policy.poll_ms)
+    return context.hold(Reason.SIGNAL_STALE, "no relay tells what is due", context.now_ms + context.policy.pace.poll_ms)
 
 
 def up(context: Context) -> Recommendation | None:

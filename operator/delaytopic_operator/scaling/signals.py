@@ -13,10 +13,8 @@ from delaytopic_operator.scaling.need import DueCurve, merged
 
 T = TypeVar("T")
 
-POLL_MS = 15_000
-"""The time between two polls of relays and Kafka."""
-STALE_MS = 3 * POLL_MS
-"""The age from which a reading says nothing any more."""
+STALE_MS = 45_000
+"""The age from which a reading says nothing any more: it is taken at the look itself, however far apart looks are."""
 
 
 @dataclass(frozen=True, slots=True)

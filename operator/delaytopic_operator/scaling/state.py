@@ -12,7 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from delaytopic_operator.scaling.by_hand import HandChange
 from delaytopic_operator.scaling.capacity import Arrivals, Capacity, LeadTime
-from delaytopic_operator.scaling.signals import STALE_MS, FleetSignals, fresh
+from delaytopic_operator.scaling.pace import Pace
+from delaytopic_operator.scaling.signals import FleetSignals, fresh
 
 MOST_RECOMMENDATIONS = 64
 HOUR_MS = 3_600_000
@@ -108,10 +109,10 @@ class Watch(NamedTuple):
     since_ms: int | None = None
     """Since when all has been known, with no gap longer than what is stale."""
 
-    def observed(self, now_ms: int, *, seen: bool, complete: bool) -> Watch:
+    def observed(self, now_ms: int, pace: Pace, *, seen: bool, complete: bool) -> Watch:
         """Take in one more look."""
-        watch = self if self.asked_ms is not None and now_ms - self.asked_ms <= STALE_MS else Watch(seen_ms=now_ms)
-        unbroken = watch.complete_ms is not None and now_ms - watch.complete_ms <= STALE_MS
+        watch = self if pace.continues(self.asked_ms, now_ms, pace.stale_ms) else Watch(seen_ms=now_ms)
+        unbroken = pace.continues(watch.complete_ms, now_ms, pace.stale_ms)
         since_ms = watch.since_ms if unbroken else None
         return Watch(
             asked_ms=now_ms,
@@ -219,20 +220,20 @@ THROTTLED_MS = 600_000
 """After this, more relays are tried again."""
 
 
-def observed(memory: ScalingMemory, current: int, signals: FleetSignals, now_ms: int, poll_ms: int) -> ScalingMemory:
+def observed(memory: ScalingMemory, current: int, signals: FleetSignals, now_ms: int, pace: Pace) -> ScalingMemory:
     """Take in this poll; recommended sizes come later, with the decision."""
     seen = signals.due is not None and fresh(signals.pending, now_ms) is not None
     complete = seen and is_complete(signals, memory)
     memory = replace(
         memory,
         partitions=signals.partitions or memory.partitions,
-        watch=memory.watch.observed(now_ms, seen=seen, complete=complete),
-        arrivals=memory.arrivals.observed(signals.source_end),
-        capacity=memory.capacity.observed(signals.relays, now_ms),
+        watch=memory.watch.observed(now_ms, pace, seen=seen, complete=complete),
+        arrivals=memory.arrivals.observed(signals.source_end, pace),
+        capacity=memory.capacity.observed(signals.relays, now_ms, pace),
         lead_time=memory.lead_time.observed(signals),
         backlog=_backlog(signals, now_ms) or memory.backlog,
     )
-    return _judged(_stepped(memory, current, now_ms), signals, now_ms, poll_ms)
+    return _judged(_stepped(memory, current, now_ms), signals, now_ms, pace)
 
 
 def is_complete(signals: FleetSignals, memory: ScalingMemory) -> bool:
@@ -257,7 +258,7 @@ def _stepped(memory: ScalingMemory, current: int, now_ms: int) -> ScalingMemory:
     return replace(memory, replicas=current, step=Step(now_ms, memory.replicas, current, judged=True))
 
 
-def _judged(memory: ScalingMemory, signals: FleetSignals, now_ms: int, poll_ms: int) -> ScalingMemory:
+def _judged(memory: ScalingMemory, signals: FleetSignals, now_ms: int, pace: Pace) -> ScalingMemory:
     """Judge the last step up; what was found is forgotten when nothing is overdue any more."""
     overdue = fresh(signals.overdue, now_ms)
     since_ms = memory.throttled_since_ms
@@ -267,7 +268,7 @@ def _judged(memory: ScalingMemory, signals: FleetSignals, now_ms: int, poll_ms: 
     if step is None or step.judged or overdue is None or fleet is None:
         return memory
     at_work = sum(relay.delivering for relay in signals.relays)
-    settled_ms = step.at_ms + memory.lead_time.p95_ms() + SETTLED_POLLS * poll_ms
+    settled_ms = step.at_ms + memory.lead_time.p95_ms() + SETTLED_POLLS * pace.poll_ms
     if now_ms < settled_ms or at_work < min(step.after, memory.partitions or 0):
         return memory
     memory = replace(memory, step=step._replace(judged=True))

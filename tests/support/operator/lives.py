@@ -221,7 +221,7 @@ class Life:
         """One pass; whether it went well. Raises `Crashed` at the crash point."""
         self._resync.look()
         try:
-            self._reconciler.reconcile(Key(self._world.team, name), self._world.now_ms)
+            self._reconciler.reconcile(Key(self._world.team, name), self._world.now_ms, self._world.now_ms)
         except OperatorError:
             return False
         return True

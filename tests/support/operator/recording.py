@@ -22,7 +22,7 @@ class RecordingReconciler:
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
 
-    def reconcile(self, key: Key, now_ms: int) -> Result:
+    def reconcile(self, key: Key, now_ms: int, asked_for_ms: int) -> Result:
         seen = self._shell.store.get(kinds.DELAY_TOPIC, key.namespace, key.name)
         annotations = ((seen or {}).get("metadata", {})).get("annotations") or {}
         time.sleep(float(annotations.get("test/seconds", 0)))
@@ -40,7 +40,7 @@ class RecordingReconciler:
 class Idle:
     """Does nothing: what is recorded is about DelayTopics."""
 
-    def reconcile(self, key: Key, now_ms: int) -> Result:
+    def reconcile(self, key: Key, now_ms: int, asked_for_ms: int) -> Result:
         return Result()
 
     def keys(self) -> Iterable[Key]:

@@ -31,7 +31,7 @@ class Passes:
         self.leading = True
         self.do: Callable[[Key], Result] = lambda key: Result()
 
-    def run(self, key: Key, now_ms: int) -> Result:
+    def run(self, key: Key, now_ms: int, asked_for_ms: int) -> Result:
         with self.lock:
             self.begun[key] += 1
             self.at_once[key] += 1

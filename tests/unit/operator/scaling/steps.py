@@ -83,7 +83,7 @@ class Reconciliation:
         executor = Executor(kube, lambda *_: None, edges, CONFIG, lambda: None, lambda _: None)
         try:
             Reconciler(edges, executor, edges, edges, edges, self.ledger, self.rollouts).reconcile(
-                self.seen.key, self.seen.now_ms
+                self.seen.key, self.seen.now_ms, self.seen.now_ms
             )
         except OperatorError as error:
             return error

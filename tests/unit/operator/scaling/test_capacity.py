@@ -6,13 +6,13 @@ from delaytopic_operator.scaling.capacity import (
     DELIVERY,
     MOST_RELAYS,
     MOST_SAMPLES,
-    WINDOW_MS,
     Capacity,
     RateEstimate,
     RateSample,
     Throughput,
     weighted_median,
 )
+from delaytopic_operator.scaling.pace import USUAL, WINDOW_MS
 from delaytopic_operator.scaling.signals import RelayFacts
 
 POLL_MS = 15_000
@@ -34,7 +34,7 @@ def observed(*polls: RelayFacts) -> Capacity:
     """One relay, poll by poll."""
     capacity = Capacity()
     for facts in polls:
-        capacity = capacity.observed([facts], facts.as_of_ms)
+        capacity = capacity.observed([facts], facts.as_of_ms, USUAL)
     return capacity
 
 
@@ -57,7 +57,7 @@ def test_a_relay_that_delivers_little_says_nothing_about_what_it_could() -> None
 def test_a_capacity_is_remembered_after_the_last_busy_quarter_of_an_hour() -> None:
     busy = observed(*(relay(20_000 * poll, poll, busy_rate=1_500.0) for poll in range(4)))
 
-    later = busy.observed([relay(60_001, 100)], NOW_MS + 100 * POLL_MS)
+    later = busy.observed([relay(60_001, 100)], NOW_MS + 100 * POLL_MS, USUAL)
 
     assert (later.delivery.samples, later.per_second) == ((), 1_500)
 
@@ -74,7 +74,11 @@ def test_an_estimate_stays_within_its_bounds() -> None:
 
 
 def test_two_samples_are_not_enough() -> None:
-    estimate = RateEstimate().with_sample(RateSample(0, 99, 1_000), 0).with_sample(RateSample(1, 99, 1_000), 1)
+    estimate = (
+        RateEstimate()
+        .with_sample(RateSample(0, 99, 1_000), 0, WINDOW_MS)
+        .with_sample(RateSample(1, 99, 1_000), 1, WINDOW_MS)
+    )
 
     assert not estimate.measured
 
@@ -82,10 +86,10 @@ def test_two_samples_are_not_enough() -> None:
 def test_samples_are_bounded_in_number_and_age() -> None:
     estimate = RateEstimate()
     for at_ms in range(0, 2 * WINDOW_MS, 1_000):
-        estimate = estimate.with_sample(RateSample(at_ms, 500, 1_000), at_ms)
+        estimate = estimate.with_sample(RateSample(at_ms, 500, 1_000), at_ms, WINDOW_MS)
 
     assert len(estimate.samples) == MOST_SAMPLES
-    assert estimate.with_sample(None, 4 * WINDOW_MS).samples == ()
+    assert estimate.with_sample(None, 4 * WINDOW_MS, WINDOW_MS).samples == ()
 
 
 def test_a_relay_that_was_never_out_of_work_tells_what_it_can_take_in() -> None:
@@ -117,7 +121,7 @@ def test_the_fleet_delivers_what_its_relays_deliver() -> None:
     capacity = Capacity()
     for poll in range(2):
         relays = [relay(15_000 * poll, poll, f"relay-{n}") for n in range(3)]
-        capacity = capacity.observed(relays, NOW_MS + poll * POLL_MS)
+        capacity = capacity.observed(relays, NOW_MS + poll * POLL_MS, USUAL)
 
     assert capacity.fleet == Throughput(NOW_MS + POLL_MS, 3_000)
 
@@ -125,10 +129,10 @@ def test_the_fleet_delivers_what_its_relays_deliver() -> None:
 def test_the_same_answer_twice_changes_nothing() -> None:
     once = observed(relay(0, 0), relay(20_000, 1, busy_rate=1_500.0))
 
-    assert once.observed([relay(20_000, 1, busy_rate=1_500.0)], NOW_MS + POLL_MS + 1) == once
+    assert once.observed([relay(20_000, 1, busy_rate=1_500.0)], NOW_MS + POLL_MS + 1, USUAL) == once
 
 
 def test_no_more_relays_are_remembered_than_fit() -> None:
     relays = [relay(0, 0, f"relay-{n}") for n in range(300)]
 
-    assert len(Capacity().observed(relays, NOW_MS).tallies) == MOST_RELAYS
+    assert len(Capacity().observed(relays, NOW_MS, USUAL).tallies) == MOST_RELAYS

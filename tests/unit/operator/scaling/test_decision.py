@@ -52,7 +52,7 @@ def test_a_burst_further_away_raises_nothing_yet_and_is_looked_at_again_exactly_
     decision = decided(1, signals({60: 0, 70: 0, 80: 300_000, 600: 0}))
 
     assert outcome(decision) == (1, Reason.ENOUGH)
-    assert decision.next_look_ms == NOW_MS + 70_000 - LEAD_MS - POLICY.poll_ms
+    assert decision.next_look_ms == NOW_MS + 70_000 - LEAD_MS - POLICY.pace.poll_ms
 
 
 def test_a_burst_further_away_keeps_relays_that_are_there() -> None:

@@ -151,7 +151,7 @@ def test_the_same_question_gets_the_same_answer(
 def test_it_is_looked_at_again_within_a_poll(due: dict[int, int], overdue: int, current: int) -> None:
     decision = decided(current, signals(due, overdue))
 
-    assert NOW_MS < decision.next_look_ms <= NOW_MS + POLICY.poll_ms
+    assert NOW_MS < decision.next_look_ms <= NOW_MS + POLICY.pace.poll_ms
 
 
 class Watching:

@@ -10,6 +10,7 @@ from tests.support.properties import QUICK
 from tests.unit.operator.scaling.scenes import NOW_MS, POLICY, QUIET, burst, decided, memory, signals, steady
 
 from delaytopic_operator.scaling.capacity import Arrivals, Capacity, EndOffset, LeadTime, Throughput
+from delaytopic_operator.scaling.pace import USUAL
 from delaytopic_operator.scaling.signals import FleetSignals, Reading, RelayFacts
 from delaytopic_operator.scaling.state import (
     MOST_RECOMMENDATIONS,
@@ -58,7 +59,7 @@ def test_the_memory_of_the_largest_fleet_still_fits_in_an_annotation() -> None:
         )
         for n in range(1_000)
     ]
-    capacity = Capacity().observed(relays, NOW_MS)
+    capacity = Capacity().observed(relays, NOW_MS, USUAL)
     full = replace(memory(64), capacity=capacity, lead_time=LeadTime((99_999,) * 20, ("a" * 63,) * 64))
 
     assert len(json.dumps(full.to_document(NOW_MS))) < 32_768
@@ -139,7 +140,7 @@ class TestArrivals:
     def after(*points: tuple[int, int]) -> Arrivals:
         arrivals = Arrivals()
         for at_ms, end in points:
-            arrivals = arrivals.observed(Reading(end, at_ms))
+            arrivals = arrivals.observed(Reading(end, at_ms), USUAL)
         return arrivals
 
     def test_a_single_answer_is_no_rate(self) -> None:
@@ -163,7 +164,7 @@ class TestArrivals:
         assert self.after((0, 500), (600_000, 500)).silent_ms(600_000) == 0
 
     def test_no_answer_changes_nothing(self) -> None:
-        assert self.after((0, 500)).observed(None) == self.after((0, 500))
+        assert self.after((0, 500)).observed(None, USUAL) == self.after((0, 500))
 
 
 class TestWatch:
@@ -173,7 +174,7 @@ class TestWatch:
     def looked(*looks: tuple[int, bool]) -> Watch:
         watch = Watch()
         for now_ms, complete in looks:
-            watch = watch.observed(now_ms, seen=complete, complete=complete)
+            watch = watch.observed(now_ms, USUAL, seen=complete, complete=complete)
         return watch
 
     def test_it_lasts_through_a_rebalance(self) -> None:
@@ -203,9 +204,9 @@ class TestFeedback:
         facts = tuple(RelayFacts(f"r-{n}", 0, now_ms, 0, None, (n,), 0, 0, True) for n in range(relays))
         seen = FleetSignals(partitions=12, overdue=Reading(overdue, now_ms), relays=facts)
         # The same relays at the same moment: the throughput above stays.
-        tallied = remembered.capacity.observed(facts, now_ms)
+        tallied = remembered.capacity.observed(facts, now_ms, USUAL)
         kept = replace(remembered, capacity=replace(tallied, fleet=remembered.capacity.fleet))
-        return observed(kept, 4, seen, now_ms, 15_000)
+        return observed(kept, 4, seen, now_ms, USUAL)
 
     def test_a_target_that_takes_no_more_is_the_limit(self) -> None:
         assert self.after_step(per_second=1_100, overdue=60_000).throttled_since_ms == NOW_MS + 75_000
