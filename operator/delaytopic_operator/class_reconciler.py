@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from delaytopic_api.documents import API_VERSION
 from delaytopic_operator.decide.delay_class import class_finalizer, plan_class
 from delaytopic_operator.decide.plan import Apply, Delete
-from delaytopic_operator.execute.executor import FINALIZER_MANAGER, MANAGER
+from delaytopic_operator.execute.executor import MANAGER
 from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.kube.finalizers import set_finalizer
 from delaytopic_operator.kube.object_cache import ObjectCache
-from delaytopic_operator.model.kinds import kind_of
+from delaytopic_operator.model.kinds import DELAY_CLASS, kind_of
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.delay_class import ClassObserver
 from delaytopic_operator.observe.observation import ClassObservation
@@ -55,9 +54,6 @@ class ClassReconciler:
             self._kube.delete(kind_of(action.document), metadata["namespace"], metadata["name"], metadata["uid"])
 
     def _hold(self, seen: ClassObservation, *, held: bool) -> None:
-        """Set this operator's finalizer; those of others are theirs, by field manager."""
-        namespace = seen.config.namespace
-        finalizers = [class_finalizer(namespace)] if held else []
-        metadata = {"name": seen.name, "uid": seen.metadata["uid"], "finalizers": finalizers}
-        document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": "DelayClass", "metadata": metadata}
-        self._kube.apply(document, f"{FINALIZER_MANAGER}-{namespace}")
+        """Set this operator's finalizer, or take it away."""
+        finalizer = class_finalizer(seen.config.namespace)
+        set_finalizer(self._kube, DELAY_CLASS, None, seen.metadata, finalizer, MANAGER, held=held)

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import structlog
 
-from delaytopic_api.documents import API_VERSION
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.decide.plan import (
     FINALIZER,
@@ -29,6 +28,7 @@ from delaytopic_operator.decide.relay_objects import KINDS
 from delaytopic_operator.errors import Conflict, ObjectForeign, OperatorError
 from delaytopic_operator.execute.topics import TopicsExecutor
 from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.kube.finalizers import set_finalizer
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.model.kinds import Kind, kind_of
@@ -42,7 +42,6 @@ from delaytopic_operator.scaling.state import ScalingMemory, memory_data
 from delaytopic_operator.topics.actions import TopicAction
 
 MANAGER: Final = "delaytopic-operator"
-FINALIZER_MANAGER: Final = "delaytopic-operator-finalizer"
 
 log = structlog.get_logger()
 
@@ -101,9 +100,7 @@ class Executor:
     def _execute(self, seen: Observation, action: Action, outcome: Outcome) -> None:
         match action:
             case AddFinalizer() | RemoveFinalizer():
-                outcome.was_gone = not self._set_finalizers(
-                    seen, [FINALIZER] if isinstance(action, AddFinalizer) else []
-                )
+                outcome.was_gone = not self._set_finalizer(seen, held=isinstance(action, AddFinalizer))
             case WriteRecord(record, memory):
                 self._write(seen, record, memory, outcome)
             case ForgetRecord(name):
@@ -185,13 +182,11 @@ class Executor:
             place = f"{document['kind']} {metadata['namespace']}/{metadata['name']}"
             raise ObjectForeign(f"{place} was made for another DelayTopic and is not changed: use another name")
 
-    def _set_finalizers(self, seen: Observation, finalizers: list[str]) -> bool:
-        """Set the finalizers; return whether the object is still there, or was until now."""
-        uid = seen.metadata["uid"]
-        metadata = {"name": seen.key.name, "namespace": seen.key.namespace, "uid": uid, "finalizers": finalizers}
-        document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": "DelayTopic", "metadata": metadata}
+    def _set_finalizer(self, seen: Observation, *, held: bool) -> bool:
+        """Add the finalizer or remove it; return whether the object is still there, or was until now."""
+        namespace, uid = seen.key.namespace, seen.metadata["uid"]
         try:
-            self._kube.apply(document, FINALIZER_MANAGER)
+            set_finalizer(self._kube, kinds.DELAY_TOPIC, namespace, seen.metadata, FINALIZER, MANAGER, held=held)
         except Conflict:
             current = self._kube.get(kinds.DELAY_TOPIC, *seen.key)
             if current is not None and current["metadata"]["uid"] == uid:
