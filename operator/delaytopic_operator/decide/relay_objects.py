@@ -10,12 +10,14 @@ from delaytopic_api.documents import Settings
 from delaytopic_api.values import Suspend
 from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.decide.plan import Action, Apply, Delete
+from delaytopic_operator.decide.relay_configs import config_place, configs_in_use, is_relay_config, is_spoilt
 from delaytopic_operator.decide.rules_in_force import rules_of
 from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.observe.fleet import availability, punctuality
 from delaytopic_operator.observe.observation import Observation, address_of, identity_of
 from delaytopic_operator.resources import Remembered, audit_objects, relay_objects
 from delaytopic_operator.resources.identity import APPLIED_HASH
+from delaytopic_operator.resources.pod import CONFIG_KEY
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.topics.ownership import ACCEPT_RECREATION, accepted_ids, accepted_source
@@ -25,6 +27,8 @@ KINDS = ("ConfigMap", "CronJob", "Deployment", "NetworkPolicy", "PodDisruptionBu
 """The kinds that are made for relays and audits. KafkaTopics are none of them: nothing but deletion removes them."""
 
 Document = dict[str, Any]
+Address = tuple[str, str, str]
+"""Kind, namespace and name."""
 
 
 def wanted(seen: Observation, accepted: Accepted, decision: Decision | None, *, may_begin: bool) -> list[Document]:
@@ -71,8 +75,10 @@ def desired_objects(
         count,
         Remembered(rules_of(seen, accepted).declared_ms, _accepted_source(seen)),
     )
-    audit = audit_objects(accepted.topic, of_class, settings, identity, seen.config) if audited else []
-    return [*documents, *audit]
+    if not audited:
+        return documents
+    relay = next(each["data"][CONFIG_KEY] for each in documents if is_relay_config(each))
+    return [*documents, *audit_objects(accepted.topic, of_class, settings, identity, seen.config, relay)]
 
 
 def _accepted_source(seen: Observation) -> str | None:
@@ -130,17 +136,39 @@ def strimzi_changes(
 
 def _applied(seen: Observation, wanted: Iterable[Document], decision: Decision | None = None) -> list[Action]:
     there = {address_of(document): document for document in seen.objects}
+    wanted = list(wanted)
     found: list[Action] = []
+    waits = any(_waits(seen, each, there) for each in wanted)
     for document in wanted:
         live = there.get(address_of(document))
+        differences = drift(document, live) if live is not None else []
         if live is None:
-            found.append(Apply(document, step=_step(document, decision)))
-        elif differences := drift(document, live):
-            # What its author changed is not held up by others.
-            in_turn = (seen.follows_class or not seen.is_changed) and _rolls(document, differences)
-            if seen.has_turn or not in_turn:
-                found.append(Apply(document, differences, True, _step(document, decision), in_turn))
+            # A Deployment and what its pods start from change together.
+            found += [] if waits and is_relay_config(document) else [Apply(document, step=_step(document, decision))]
+        elif is_relay_config(document) and is_spoilt(differences):
+            found += [Delete(live), Apply(document)]
+        elif differences and not _waits(seen, document, there):
+            in_turn = _in_turn(seen, document, differences)
+            found.append(Apply(document, differences, True, _step(document, decision), in_turn))
     return found
+
+
+def _waits(seen: Observation, document: Document, there: Mapping[Address, Document]) -> bool:
+    """Tell if the Deployment is to change, and others have all turns to start anew.
+
+    Without what its pods start from it waits for nobody.
+    """
+    live = there.get(address_of(document))
+    if document["kind"] != "Deployment" or live is None or seen.has_turn:
+        return False
+    place = config_place(live)
+    can_start = place is None or ("ConfigMap", *place) in there
+    return can_start and _in_turn(seen, document, drift(document, live))
+
+
+def _in_turn(seen: Observation, document: Document, differences: Sequence[str]) -> bool:
+    """Tell if relays start anew for others' sake: what its author changed is not held up by others."""
+    return (seen.follows_class or not seen.is_changed) and _rolls(document, differences)
 
 
 def _step(document: Document, decision: Decision | None) -> Decision | None:
@@ -159,5 +187,5 @@ def _rolls(document: Document, differences: Iterable[str]) -> bool:
 
 
 def _not_wanted(seen: Observation, wanted: Iterable[Document]) -> list[Document]:
-    kept = {address_of(document) for document in wanted}
+    kept = {address_of(document) for document in wanted} | {("ConfigMap", *each) for each in configs_in_use(seen)}
     return [document for document in seen.objects if document["kind"] in KINDS and address_of(document) not in kept]

@@ -20,6 +20,7 @@ from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.values import AutoscalingMode, Management, ScaleToZero, TopicProvisioning
 from delaytopic_operator.decide.planner import decide_scaling
+from delaytopic_operator.decide.relay_configs import config_place
 from delaytopic_operator.decide.relay_objects import desired_objects, replicas
 from delaytopic_operator.errors import RecordUnreadable
 from delaytopic_operator.kube.indexers import owner_of
@@ -36,19 +37,26 @@ from delaytopic_operator.model.record import (
     record_of,
 )
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Problem, Topics, identity_of
+from delaytopic_operator.observe.observation import (
+    NamespaceFacts,
+    Observation,
+    Problem,
+    Topics,
+    address_of,
+    identity_of,
+)
 from delaytopic_operator.offline.changes import NOT_YET_KNOWN
 from delaytopic_operator.offline.cluster_view import ClusterView, LiveTopic
 from delaytopic_operator.offline.documents import Document
 from delaytopic_operator.resources import connection_files, secrets_version
 from delaytopic_operator.resources.identity import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
+from delaytopic_operator.resources.pod import CONFIG_KEY
 from delaytopic_operator.rules.validate import Accepted, Refusal
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.topics.actions import CreateTopic
 from delaytopic_operator.topics.desired import DesiredTopic, desired_topics, needed_buckets
 from delaytopic_operator.topics.strimzi import strimzi_place, strimzi_topics
 
-CONFIG_KEY: Final = "relay.yaml"
 ONE_AT_LEAST: Final = 1
 """Partitions and copies where the broker's configuration decides."""
 
@@ -255,7 +263,10 @@ def _live_hash(objects: Sequence[Document], secrets_version: str) -> str | None:
 
 
 def _live_config(objects: Sequence[Document]) -> RelayConfig | None:
-    texts = [(each.get("data") or {}).get(CONFIG_KEY) for each in objects if each["kind"] == "ConfigMap"]
+    deployment = _deployment(objects)
+    place = config_place(deployment) if deployment is not None else None
+    live = [each for each in objects if place is not None and address_of(each) == ("ConfigMap", *place)]
+    texts = [(each.get("data") or {}).get(CONFIG_KEY) for each in live]
     try:
         return next((load_relay_config(text) for text in texts if text), None)
     except ApiError:

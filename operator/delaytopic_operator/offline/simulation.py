@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
@@ -23,6 +24,7 @@ from delaytopic_operator.decide.plan import (
     WriteRecord,
 )
 from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.decide.relay_configs import config_place, is_relay_config
 from delaytopic_operator.model.kafka_view import KafkaView
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
 from delaytopic_operator.model.record import record_document, record_name
@@ -172,8 +174,10 @@ def _step(action: Action, seen: Observation, record_is_there: bool) -> Step:
             word = "Update" if record_is_there else "Create"
             return Step(word, place, "what is owned, kept beyond the DelayTopic", document=document)
         case Apply(document, differences, exists):
-            live = _live(document, seen.objects) if exists else None
-            changes = list(_changes(document, live, differences)) if live is not None else []
+            live = _live(document, seen.objects) if exists else _former_config(document, seen.objects)
+            # A configuration of another name is told by what it says.
+            told = differences if exists else drift({"data": document.get("data")}, live or {})
+            changes = list(_changes(document, live, told)) if live is not None else []
             restarts = exists and any(".template." in f".{path}" for path in differences)
             return Step(planned.action, planned.object, None, changes, restarts, document)
         case Delete():
@@ -185,6 +189,13 @@ def _step(action: Action, seen: Observation, record_is_there: bool) -> Step:
 def _live(document: Document, objects: Sequence[Document]) -> Document | None:
     address = _address(document)
     return next((each for each in objects if _address(each) == address), None)
+
+
+def _former_config(document: Document, objects: Sequence[Document]) -> Document | None:
+    """Return what relays start from now, if the document is what they will start from."""
+    deployment = next((each for each in objects if each["kind"] == "Deployment"), None)
+    place = config_place(deployment) if deployment is not None and is_relay_config(document) else None
+    return next((each for each in objects if place is not None and _address(each) == ("ConfigMap", *place)), None)
 
 
 def _address(document: Document) -> tuple[str, str, str]:

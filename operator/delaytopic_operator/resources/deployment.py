@@ -13,6 +13,7 @@ from delaytopic_operator.resources.identity import (
     Document,
     RelayIdentity,
     config_hash,
+    config_name,
     metadata,
     pod_labels,
     selector,
@@ -20,6 +21,7 @@ from delaytopic_operator.resources.identity import (
 from delaytopic_operator.resources.pod import (
     CONFIG_FILE,
     CONFIG_FOLDER,
+    CONFIG_VOLUME,
     TEMPORARY_FOLDER,
     config_volume,
     container_security,
@@ -84,7 +86,11 @@ def deployment(
 
 def _pod(identity: RelayIdentity, relay: RelayConfig, pods: RelayPods, config: OperatorConfig) -> Document:
     name, template = identity.relays_name, pods.template
-    volumes = [config_volume("config", name), temporary_volume(TEMPORARY_SIZE), *secret_volumes(pods.files)]
+    volumes = [
+        config_volume(CONFIG_VOLUME, config_name(identity, relay)),
+        temporary_volume(TEMPORARY_SIZE),
+        *secret_volumes(pods.files),
+    ]
     grace_seconds = -(-relay.limits.shutdown_grace.ms // 1000) + GRACE_MARGIN_SECONDS
     spec = {
         **pod_spec(config, name, _container(relay, pods, config), volumes),
@@ -123,7 +129,7 @@ def _container(relay: RelayConfig, pods: RelayPods, config: OperatorConfig) -> D
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": container_security(),
         "volumeMounts": [
-            mount("config", CONFIG_FOLDER),
+            mount(CONFIG_VOLUME, CONFIG_FOLDER),
             mount("tmp", TEMPORARY_FOLDER, writable=True),
             *secret_mounts(pods.files),
         ],

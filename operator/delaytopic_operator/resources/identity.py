@@ -142,6 +142,11 @@ def _named(key: Key, program: str, longest: int) -> str:
     return key.name[: longest - len(ending)].rstrip("-") + ending
 
 
+def config_name(identity: RelayIdentity, config: RelayConfig) -> str:
+    """Return the name of the ConfigMap that holds this configuration, and never another one."""
+    return f"{identity.relays_name}-{_digest(config.to_document())}"
+
+
 def config_hash(config: RelayConfig, secrets_version: str) -> str:
     """Another one means that relays have to start anew: they read all of their configuration once."""
     return _digest([config.to_document(), secrets_version])

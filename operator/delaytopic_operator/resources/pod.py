@@ -12,6 +12,7 @@ from delaytopic_operator.resources.connection_files import SECRETS_FOLDER, Secre
 from delaytopic_operator.resources.identity import Document
 
 CONFIG_FOLDER: Final = "/etc/delaytopic/config"
+CONFIG_VOLUME: Final = "config"
 CONFIG_KEY: Final = "relay.yaml"
 CONFIG_FILE: Final = f"{CONFIG_FOLDER}/{CONFIG_KEY}"
 TEMPORARY_FOLDER: Final = "/tmp"

@@ -20,7 +20,15 @@ from delaytopic_operator.resources.connection_files import (
 )
 from delaytopic_operator.resources.container_resources import chosen_resources, relay_limits, resource_problems
 from delaytopic_operator.resources.deployment import RelayPods, deployment
-from delaytopic_operator.resources.identity import Document, RelayIdentity, inherited, metadata, selector, stamped
+from delaytopic_operator.resources.identity import (
+    Document,
+    RelayIdentity,
+    config_name,
+    inherited,
+    metadata,
+    selector,
+    stamped,
+)
 from delaytopic_operator.resources.network_policy import network_policy
 from delaytopic_operator.resources.pod import CONFIG_KEY
 from delaytopic_operator.resources.template import merged_template, template_problems
@@ -46,11 +54,14 @@ def service_account(identity: RelayIdentity) -> Document:
 
 
 def config_map(identity: RelayIdentity, config: RelayConfig) -> Document:
-    """One key, `relay.yaml`."""
+    """One key, `relay.yaml`. Its name follows from what it holds: pods of a Deployment that is not changed yet start
+    from what they always did.
+    """
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(identity, identity.relays_name),
+        "metadata": metadata(identity, config_name(identity, config)),
+        "immutable": True,
         "data": {CONFIG_KEY: dump_yaml(config)},
     }
 

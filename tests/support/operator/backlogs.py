@@ -11,6 +11,7 @@ from tests.support.operator.platform import Platform
 from tests.support.relay.process import wait_for
 
 from delaytopic_local.verifier.verdict import Verdict
+from delaytopic_operator.decide.relay_configs import config_place
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RecordState, RouteRecord, parse_record, record_name
 from delaytopic_operator.resources import relays_name
@@ -51,16 +52,30 @@ def await_nothing_taken_in(platform: Platform, name: str) -> None:
     """Wait until no relay is left that takes records in: those of the drain are ready, or the drain is over."""
     await_record(platform, name, RecordState.DRAINING, RecordState.RETAINED)
     relays = relays_name(Key(platform.team, name))
-    path = f"/api/v1/namespaces/{platform.namespace}/configmaps/{relays}"
 
-    def suspended(found: Object | None) -> bool:
-        return found is None or "suspend: Ingest" in found.get("data", {}).get("relay.yaml", "")
+    def suspended() -> bool:
+        found = relay_config(platform, name)
+        return found is None or "suspend: Ingest" in found["data"]["relay.yaml"]
 
-    await_object(platform.client, path, suspended)
+    wait_for(suspended)
     path = f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{relays}"
     left = await_object(platform.client, path, lambda found: found is None or is_rolled_out(found, 1), seconds=60)
     # A Deployment does not count pods that end, and those still take records in.
     wait_for(lambda: len(platform.objects("pods", "v1", name)) <= (0 if left is None else 1))
+
+
+def relay_config(platform: Platform, name: str) -> Object | None:
+    """The ConfigMap that relays of a DelayTopic are started from; None without a Deployment."""
+    places = {config_place(each) for each in platform.objects("deployments", name=name)}
+    found = platform.objects("configmaps", "v1", name)
+    places_of = ((each, (each["metadata"]["namespace"], each["metadata"]["name"])) for each in found)
+    return next((each for each, place in places_of if place in places), None)
+
+
+def relay_config_path(platform: Platform, name: str) -> str:
+    found = relay_config(platform, name)
+    assert found is not None
+    return f"/api/v1/namespaces/{found['metadata']['namespace']}/configmaps/{found['metadata']['name']}"
 
 
 def is_rolled_out(deployment: Object, replicas: int) -> bool:

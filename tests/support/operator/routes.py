@@ -45,7 +45,8 @@ class Route:
         )
 
     def audit(self) -> list[Document]:
-        return audit_objects(self.topic, self.delay_class, self.settings, self.identity, self.config)
+        relay = self.relay_object("ConfigMap")["data"]["relay.yaml"]
+        return audit_objects(self.topic, self.delay_class, self.settings, self.identity, self.config, relay)
 
     def documents(self) -> list[Document]:
         return [*self.relay_objects(), *self.audit()]

@@ -45,7 +45,7 @@ from delaytopic_operator.resources.identity import (
     stamped,
 )
 from delaytopic_operator.resources.network_policy import audit_network_policy
-from delaytopic_operator.resources.pod import CONFIG_FILE, config_volume
+from delaytopic_operator.resources.pod import CONFIG_FILE, CONFIG_KEY, CONFIG_VOLUME, config_volume
 from delaytopic_operator.resources.relay_objects import relay_problems, with_inherited
 
 DOCUMENTS_KEY: Final = "documents.yaml"
@@ -65,10 +65,14 @@ def audit_documents_name(identity: RelayIdentity) -> str:
 
 
 def audit_config_map(
-    identity: RelayIdentity, topic: DelayTopic, delay_class: DelayClass | None, executor: Document | None = None
+    identity: RelayIdentity,
+    topic: DelayTopic,
+    delay_class: DelayClass | None,
+    relay: str,
+    executor: Document | None = None,
 ) -> Document:
-    """In `documents.yaml` the DelayTopic, and the DelayClass if it has one; in `executor.yaml` the template of
-    executor pods, if there are to be any.
+    """In `documents.yaml` the DelayTopic, and the DelayClass if it has one; in `relay.yaml` what its relays are told;
+    in `executor.yaml` the template of executor pods, if there are to be any.
     """
     documents = [
         topic_document(topic, delay_class),
@@ -80,6 +84,7 @@ def audit_config_map(
         "metadata": metadata(identity, audit_documents_name(identity), AUDIT),
         "data": {
             DOCUMENTS_KEY: write_yaml(documents),
+            CONFIG_KEY: relay,
             **({EXECUTOR_KEY: write_yaml([executor])} if executor else {}),
         },
     }
@@ -131,7 +136,9 @@ def spread_schedule(schedule: str, key: Key) -> str:
 def _pod(identity: RelayIdentity, kafka_files: tuple[SecretFile, ...], config: OperatorConfig) -> Document:
     audit = config.audit
     account = (audit.driver_account if has_executors(audit) else audit.service_account) or identity.relays_name
-    folders = [config_volume("config", identity.relays_name), config_volume("audit", audit_documents_name(identity))]
+    name = audit_documents_name(identity)
+    # Relays start from other ConfigMaps, which come and go with them.
+    folders = [config_volume(CONFIG_VOLUME, name), config_volume("audit", name)]
     spec = audit_pod(config, account, _container(identity, kafka_files, config), kafka_files, folders)
     return {**spec, "automountServiceAccountToken": has_executors(audit), "restartPolicy": "Never"}
 
@@ -186,8 +193,11 @@ def audit_objects(
     settings: Settings,
     identity: RelayIdentity,
     config: OperatorConfig,
+    relay: str,
 ) -> list[Document]:
-    """The documents to apply beside those of `relay_objects`, whose ServiceAccount and ConfigMap they use, in order.
+    """The documents to apply beside those of `relay_objects`, whose ServiceAccount they use, in this order.
+
+    `relay` is the text of the relays' configuration.
 
     None when the operator is configured without audits, or the class has all its DelayTopics audited together. Raises
     `Refused` where `relay_objects` does.
@@ -201,7 +211,7 @@ def audit_objects(
     config = config.model_copy(update={"audit": audit})
     pod = _pod(identity, tuple(connection_files(settings).kafka_files), config)
     executor = executor_pod(identity, pod, audit, LONGEST_RUN_SECONDS) if has_executors(audit) else None
-    documents = [audit_config_map(identity, topic, delay_class, executor)]
+    documents = [audit_config_map(identity, topic, delay_class, relay, executor)]
     if config.network_policy == "Create":
         ports = (DRIVER_PORT, BLOCK_MANAGER_PORT) if has_executors(audit) else ()
         documents.append(audit_network_policy(identity, ports))

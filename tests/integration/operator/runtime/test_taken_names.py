@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.support.operator.scenes import document, seen
 
-from delaytopic_operator.decide.plan import Apply, Plan
-from delaytopic_operator.errors import ObjectForeign
+from delaytopic_operator.decide.plan import Apply, Delete, Plan
+from delaytopic_operator.errors import ObjectForeign, ObjectRejected
 from delaytopic_operator.execute.executor import Executor
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.object_cache import ObjectCache
@@ -52,3 +52,16 @@ def test_an_object_of_another_delay_topic_is_never_overwritten(
     kube: KubeApi, namespace: str, there: dict[str, str], outcome: tuple[object, str]
 ) -> None:
     assert applied(kube, namespace, there) == outcome
+
+
+def test_a_configuration_that_somebody_put_in_its_place_is_made_anew(kube: KubeApi, namespace: str) -> None:
+    wanted = {**config_map(namespace, "before", OWN), "immutable": True}
+    forged = kube.apply({**wanted, "data": {"relay.yaml": "mischief"}}, "somebody")
+    executor = Executor(kube, lambda *_: None, None, None, lambda: None, lambda _: None)  # type: ignore[arg-type]
+
+    refused = executor.execute(seen(document(deleted_ms=None)), Plan([Apply(wanted)])).failure
+    outcome = executor.execute(seen(document(deleted_ms=None)), Plan([Delete(forged), Apply(wanted)]))
+
+    live = kube.get(kinds.CONFIG_MAP, namespace, wanted["metadata"]["name"])
+    assert live is not None
+    assert (type(refused), outcome.failure, live["data"]) == (ObjectRejected, None, wanted["data"])

@@ -10,6 +10,7 @@ from playground.kube.awaiting import await_object
 from playground.kube.kube_client import Object
 from playground.kube.pods import await_rollout, pods_of
 from tests.support.operator.app_team import AppTeam
+from tests.support.operator.backlogs import relay_config_path
 from tests.support.operator.platform import Platform
 from tests.support.relay.process import wait_for
 from tests.support.servers.kafka_topics import KafkaTopics
@@ -177,15 +178,17 @@ def test_a_label_of_the_allow_list_is_inherited_and_no_other(running: Platform, 
 def test_what_somebody_did_to_the_objects_is_undone(running: Platform, tmp_path: Path) -> None:
     team = ready(running, "meddled", tmp_path, autoscaling={"mode": "Fixed"})
     path = deployment_path(running, "meddled")
-    config = path.replace("/apis/apps/v1", "/api/v1").replace("/deployments/", "/configmaps/")
+    config = relay_config_path(running, "meddled")
     budget = path.replace("/apps/v1", "/policy/v1").replace("/deployments/", "/poddisruptionbudgets/")
     wanted = running.client.get(config)["data"]
     team.send_due_in(range(1_000, 21_000, 500))
 
     running.client.merge(path, {"spec": {"replicas": 3}})
     await_object(running.client, path, lambda found: bool(found and found["spec"]["replicas"] == 1))
-    running.client.merge(config, {"data": {"relay.yaml": "name: mischief"}})
-    await_object(running.client, config, lambda found: bool(found and found["data"] == wanted))
+    made = running.client.get(config)["metadata"]["uid"]
+    running.client.delete(config)
+    await_object(running.client, config, lambda found: bool(found and found["metadata"]["uid"] != made))
+    assert running.client.get(config)["data"] == wanted
     old = running.client.get(budget)["metadata"]["uid"]
     running.client.delete(budget)
     await_object(running.client, budget, lambda found: bool(found and found["metadata"]["uid"] != old))
@@ -195,7 +198,7 @@ def test_what_somebody_did_to_the_objects_is_undone(running: Platform, tmp_path:
     verdict = team.audited(60)
 
     assert (verdict.faults, verdict.delivered) == ({}, 40)
-    assert running.operator.metric('delaytopic_operator_drift_corrections_total{object="ConfigMap"}') >= 1
+    assert running.operator.metric('delaytopic_operator_drift_corrections_total{object="Deployment"}') >= 1
     running.await_condition("meddled", "Ready")
 
 

@@ -14,6 +14,7 @@ from playground.kube.awaiting import await_object
 from playground.kube.kube_client import Object
 from tests.integration.operator.whole.test_changes import deployment_path, ready, rolled_out
 from tests.support.operator.app_team import AppTeam
+from tests.support.operator.backlogs import relay_config
 from tests.support.operator.platform import Platform
 from tests.support.servers.kafka_topics import KafkaTopics
 
@@ -107,10 +108,9 @@ def test_what_waits_for_a_fixed_delay_keeps_it_through_an_edit(running: Platform
 
 def told(platform: Platform, name: str) -> int:
     """Return the time that relays are told, at which their rules were declared."""
-    maps = platform.objects("configmaps", "v1", name)
-    texts = [each["data"]["relay.yaml"] for each in maps if "relay.yaml" in each.get("data", {})]
-    [text] = [text for text in texts if "declaredMs" in text]
-    return int(yaml.safe_load(text)["schedule"]["declaredMs"])
+    found = relay_config(platform, name)
+    assert found is not None
+    return int(yaml.safe_load(found["data"]["relay.yaml"])["schedule"]["declaredMs"])
 
 
 def values(team: AppTeam) -> list[bytes]:

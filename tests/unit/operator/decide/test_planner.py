@@ -20,7 +20,7 @@ from tests.support.operator.scenes import (
 
 from delaytopic_api import Duration
 from delaytopic_api.documents import AuditedSlo, ConditionStatus, ConditionType, Ownership
-from delaytopic_operator.decide.plan import AddFinalizer, Apply, DoTopic, RemoveFinalizer, WriteRecord
+from delaytopic_operator.decide.plan import AddFinalizer, Apply, Delete, DoTopic, RemoveFinalizer, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import RedisUnavailable
 from delaytopic_operator.model.conditions import UNKNOWN, Condition, instant
@@ -217,7 +217,8 @@ def test_a_changed_class_waits_for_its_turn_and_says_which_one_is_applied() -> N
 
     decided = plan(waiting)
 
-    assert [action.document["kind"] for action in decided.actions if isinstance(action, Apply)] == ["ConfigMap"]
+    # A relay that starts again meanwhile is of the old image, and must find what that image understands.
+    assert [action for action in decided.actions if isinstance(action, Apply | Delete)] == []
     assert decided.parts["effective"]["delayClassGeneration"] == 1
 
 
@@ -229,6 +230,15 @@ def test_when_it_is_its_turn_it_rolls() -> None:
     applied = [action.document["kind"] for action in decided.actions if isinstance(action, Apply)]
     assert applied == ["ConfigMap", "Deployment"]
     assert decided.parts["effective"]["delayClassGeneration"] == 2
+
+
+def test_relays_without_what_they_start_from_wait_for_nobody() -> None:
+    other_class = _other_class()
+    left = [each for each in other_class.objects if each["kind"] != "ConfigMap"]
+
+    decided = plan(replace(other_class, objects=left, rolling=OTHERS))
+
+    assert [each.document["kind"] for each in decided.actions if isinstance(each, Apply)] == ["ConfigMap", "Deployment"]
 
 
 def test_what_its_author_changed_does_not_wait_for_a_turn() -> None:
@@ -270,7 +280,8 @@ def test_what_somebody_changed_is_corrected_and_what_is_too_much_is_removed() ->
     told = [action.planned() for action in decided.actions]
     namespace = CONFIG.namespace
     assert [(each.action, each.object) for each in told] == [
-        ("Update", f"ConfigMap {namespace}/{config_map['metadata']['name']}"),
+        ("Delete", f"ConfigMap {namespace}/{config_map['metadata']['name']}"),
+        ("Create", f"ConfigMap {namespace}/{config_map['metadata']['name']}"),
         ("Delete", f"ConfigMap {namespace}/of-an-older-release"),
     ]
 

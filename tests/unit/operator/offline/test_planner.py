@@ -47,7 +47,7 @@ def test_a_new_delay_topic_is_made_with_all_that_belongs_to_it() -> None:
 def test_a_change_shows_the_fields_and_that_relays_start_anew() -> None:
     outcome = against(STATE, delay_topic(precision="200ms"))
 
-    assert steps(outcome) == ["Update DelayTopic", "Update ConfigMap", "Update Deployment"]
+    assert steps(outcome) == ["Update DelayTopic", "Create ConfigMap", "Update Deployment"]
     assert changes_of(outcome, "DelayTopic") == [("spec.precision", "not set", "200ms")]
     assert changes_of(outcome, "ConfigMap") == [('data["relay.yaml"]', "precision: 1s", "precision: 200ms")]
     assert [step.restarts for step in only(outcome).steps] == [False, False, True]
@@ -155,7 +155,7 @@ def test_a_change_of_a_class_shows_what_becomes_of_the_delay_topics_that_use_it(
     outcome = against(STATE, delay_class(defaults={"partitions": 4, "replicationFactor": 3, "precision": "2s"}))
 
     assert [step.object for step in outcome.steps] == ["DelayClass standard"]
-    assert (steps(outcome), only(outcome).in_files) == (["Update ConfigMap", "Update Deployment"], False)
+    assert (steps(outcome), only(outcome).in_files) == (["Create ConfigMap", "Update Deployment"], False)
 
 
 def test_an_edit_says_what_it_does_to_what_waits() -> None:
@@ -205,14 +205,14 @@ def test_what_secrets_hold_is_taken_to_be_unchanged() -> None:
 
     # Then nothing is to do, and a change is one as ever
     assert steps(against(secret, TOPIC)) == []
-    assert steps(against(secret, delay_topic(precision="200ms")))[1:] == ["Update ConfigMap", "Update Deployment"]
+    assert steps(against(secret, delay_topic(precision="200ms")))[1:] == ["Create ConfigMap", "Update Deployment"]
 
 
 def test_objects_that_may_not_be_read_are_taken_to_be_as_the_operator_makes_them() -> None:
     unseen = replace(STATE, made=(), unseen=frozenset({"delaytopic-system"}))
 
     assert steps(against(unseen, TOPIC)) == []
-    assert steps(against(unseen, delay_topic(precision="200ms")))[1:] == ["Update ConfigMap", "Update Deployment"]
+    assert steps(against(unseen, delay_topic(precision="200ms")))[1:] == ["Create ConfigMap", "Update Deployment"]
 
 
 def test_what_somebody_changed_by_hand_is_put_right() -> None:

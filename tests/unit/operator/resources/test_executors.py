@@ -152,7 +152,7 @@ def test_in_mode_job_there_is_no_executor_and_no_token_whatever_else_is_set() ->
     driver = driver_of(given)
 
     assert (driver["serviceAccountName"], driver["automountServiceAccountToken"]) == (given.identity.relays_name, False)
-    assert given.audit_object("ConfigMap")["data"].keys() == {"documents.yaml"}
+    assert given.audit_object("ConfigMap")["data"].keys() == {"documents.yaml", "relay.yaml"}
     assert arguments(given)["--master"] == "local[*]"
     assert "--executor-pod" not in arguments(given)
 

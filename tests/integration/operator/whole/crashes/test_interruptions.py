@@ -93,7 +93,6 @@ def test_fields_that_somebody_else_takes_by_force_are_taken_back(platform: Platf
             {"spec": {"template": {"spec": {"automountServiceAccountToken": True}}}},
             ("spec", "template", "spec", "automountServiceAccountToken"),
         ),
-        (f"/api/v1{namespace}/configmaps/{relays}", {"data": {"relay.yaml": "nonsense"}}, ("data", "relay.yaml")),
         (
             f"/apis/policy/v1{namespace}/poddisruptionbudgets/{relays}",
             {"spec": {"maxUnavailable": 77}},

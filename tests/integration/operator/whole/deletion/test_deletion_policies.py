@@ -21,6 +21,7 @@ from tests.support.operator.backlogs import (
     objects_of,
     record_path,
     redis_keys,
+    relay_config_path,
     retained_metric,
     summary,
     topics_of,
@@ -172,7 +173,7 @@ def test_objects_deleted_by_hand_come_back(platform: Platform, team: AppTeam) ->
 
     for path in (
         f"/apis/apps/v1/namespaces/{platform.namespace}/deployments/{relays}",
-        f"/api/v1/namespaces/{platform.namespace}/configmaps/{relays}",
+        relay_config_path(platform, NAME),
         f"/apis/policy/v1/namespaces/{platform.namespace}/poddisruptionbudgets/{relays}",
     ):
         uid = platform.client.get(path)["metadata"]["uid"]
