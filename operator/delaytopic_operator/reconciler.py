@@ -90,13 +90,15 @@ class Reconciler:
         return seen, decided, outcome
 
     def _in_turn(self, seen: Observation, decided: Plan) -> tuple[Observation, Plan]:
-        """Withhold a start of relays that is not their own change's while as many others start as may at once."""
+        """Withhold a start of relays that is not their own change's while as many others start as may at once, or
+        the last ones did not become ready.
+        """
         if not decided.rolls_in_turn:
             return seen, decided
-        others = self._rollouts.reserve(seen.key, seen.rolling, seen.now_ms)
-        if others is None:
+        refused = self._rollouts.reserve(seen.key, seen.rolling, seen.now_ms, seen.stuck)
+        if refused is None:
             return seen, decided
-        seen = replace(seen, rolling=others)
+        seen = replace(seen, rolling=refused.rolling, stopped_by=refused.failed)
         return seen, plan(seen)
 
 

@@ -12,7 +12,7 @@ from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.decide.plan import Action, Apply, Delete
 from delaytopic_operator.decide.relay_configs import config_place, configs_in_use, is_relay_config, is_spoilt
 from delaytopic_operator.decide.rules_in_force import rules_of
-from delaytopic_operator.model.conditions import Condition
+from delaytopic_operator.model.conditions import TRUE, Condition
 from delaytopic_operator.observe.fleet import availability, punctuality
 from delaytopic_operator.observe.observation import Observation, address_of, identity_of
 from delaytopic_operator.resources import Remembered, audit_objects, relay_objects
@@ -99,7 +99,7 @@ def replicas(seen: Observation, settings: Settings, decision: Decision | None) -
 
 def conditions(seen: Observation, decision: Decision | None = None) -> list[Condition]:
     """List the conditions of relays, scaling and audit; nothing of scaling and audit before there are relays."""
-    found = [availability(seen.fleet)]
+    found = [_stopped(seen, availability(seen.fleet))]
     if seen.fleet.deployment is None:
         return found
     if seen.accepted is not None and seen.fleet.desired > 0:
@@ -110,6 +110,18 @@ def conditions(seen: Observation, decision: Decision | None = None) -> list[Cond
     if seen.slo is not None:
         found.append(seen.slo.condition)
     return found
+
+
+def _stopped(seen: Observation, available: Condition) -> Condition:
+    """Say of relays that work that they are not started anew, as others did not become ready; name none of them."""
+    if not seen.stopped_by or available.status is not TRUE:
+        return available
+    message = (
+        f"{available.message}, and run on as they are. They are not started anew: for an upgrade, a class or a Secret, "
+        f"relays of {len(seen.stopped_by)} other DelayTopics were, and did not become ready. Who looks after the "
+        "operator finds their names in its log; once what is wrong was set right, and one of them is ready, it goes on"
+    )
+    return Condition(available.type, TRUE, "RolloutStopped", message)
 
 
 def next_look(seen: Observation, decision: Decision | None) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
+
+import structlog
 
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.scaling.decision import Budget, Decision
@@ -11,6 +14,13 @@ from delaytopic_operator.scaling.state import ScalingMemory
 
 ROLLOUT_BEGINS_MS: Final = 60_000
 """After so long a Deployment that was written is seen to start its pods anew, or never will."""
+
+
+MOST_FAILED: Final = 3
+"""After so many that did not become ready, one after the other, no further DelayTopic has a turn."""
+
+
+log = structlog.get_logger()
 
 
 class ScalingLedger:
@@ -47,23 +57,45 @@ class ScalingLedger:
             self._memories.pop(key, None)
 
 
+class NoTurn(NamedTuple):
+    """A turn that was refused."""
+
+    rolling: frozenset[Key]
+    """The DelayTopics that have a turn now."""
+    failed: frozenset[Key] = frozenset()
+    """The last ones that had one and did not become ready, where they stop all others; empty: all turns are taken."""
+
+
 class RolloutLimiter:
-    """Thread-safe turns of DelayTopics whose relays start anew for another reason than a change of their own."""
+    """Thread-safe turns of DelayTopics whose relays start anew for another reason than a change of their own.
+
+    Turns end where DelayTopics do not become ready, one after the other: what does them no good does nobody any. They
+    go on once one of them has become ready, which may try again at any time. The process forgets it when it ends, and
+    then a few more have to try.
+    """
 
     def __init__(self, most: int) -> None:
         """Let `most` DelayTopics have a turn at once."""
         self._lock = Lock()
         self._most = most
         self._reserved_ms: dict[Key, int] = {}
+        self._begun: set[Key] = set()
+        self._failed: frozenset[Key] = frozenset()
 
-    def reserve(self, key: Key, rolling: frozenset[Key], now_ms: int) -> frozenset[Key] | None:
-        """Reserve a turn until the Deployment is among `rolling`; return who has all the turns if none is left."""
+    def reserve(
+        self, key: Key, rolling: frozenset[Key], now_ms: int, stuck: frozenset[Key] = frozenset()
+    ) -> NoTurn | None:
+        """Reserve a turn until the Deployment is among `rolling`; `stuck` are those that Kubernetes has given up on."""
         with self._lock:
             reserved = {one: at_ms for one, at_ms in self._reserved_ms.items() if now_ms - at_ms < ROLLOUT_BEGINS_MS}
+            self._begun |= self._reserved_ms.keys() - reserved.keys() | (reserved.keys() & (rolling | stuck))
             self._reserved_ms = reserved
+            self._judge(rolling | reserved.keys(), stuck)
             others = (rolling | reserved.keys()) - {key}
+            if len(self._failed) >= MOST_FAILED and key not in self._failed:
+                return NoTurn(others, self._failed)
             if len(others) >= self._most:
-                return others
+                return NoTurn(others)
             reserved[key] = now_ms
         return None
 
@@ -71,3 +103,16 @@ class RolloutLimiter:
         """Give a turn back whose Deployment was not written."""
         with self._lock:
             self._reserved_ms.pop(key, None)
+
+    def _judge(self, busy: AbstractSet[Key], stuck: frozenset[Key]) -> None:
+        ended = {key for key in self._begun | self._failed if key not in busy}
+        self._begun -= ended
+        is_any_ready = not ended <= stuck
+        failed = frozenset() if is_any_ready else self._failed | ended
+        if len(self._failed) < MOST_FAILED <= len(failed):
+            log.warning(
+                "no relays are started anew: the last ones did not become ready", delaytopics=sorted(map(str, failed))
+            )
+        elif len(failed) < MOST_FAILED <= len(self._failed):
+            log.info("relays are started anew again: one has become ready")
+        self._failed = failed

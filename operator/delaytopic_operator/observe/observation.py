@@ -143,6 +143,10 @@ class Observation(_OfObject):
     """The pods of relays that have gone or ended since the last look, by name."""
     rolling: frozenset[Key] = frozenset()
     """The DelayTopics whose relays start anew just now, or are about to."""
+    stuck: frozenset[Key] = frozenset()
+    """The DelayTopics whose new relays do not start, so that Kubernetes has given up on them."""
+    stopped_by: frozenset[Key] = frozenset()
+    """The DelayTopics that had a turn and did not become ready, so that no other one has a turn."""
 
     @property
     def accepted(self) -> Accepted | None:
@@ -152,7 +156,7 @@ class Observation(_OfObject):
     @property
     def has_turn(self) -> bool:
         """True if relays may start anew for the platform's sake: what changes for all must not start all at once."""
-        return len(self.rolling - {self.key}) < self.config.rollouts
+        return not self.stopped_by and len(self.rolling - {self.key}) < self.config.rollouts
 
     @property
     def waits_to_roll(self) -> bool:

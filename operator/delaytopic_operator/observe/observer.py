@@ -124,6 +124,7 @@ class Observer:
                 topics = self._topics.observe(seen, cluster.verdict)
                 if self._learn_cluster(seen, topics):
                     seen = replace(seen, verdict=self._cluster.validated(seen))
+        rollouts = self._rollouts.rollouts()
         fleet = self._cluster.fleet(cluster, topics.partitions or _known_partitions(seen))
         return replace(
             seen,
@@ -133,7 +134,8 @@ class Observer:
             backend=topics.backend,
             signals=_signals(seen, fleet, topics),
             slo=self._slo(seen, cluster),
-            rolling=self._rollouts.rolling(),
+            rolling=rollouts.rolling,
+            stuck=rollouts.stuck,
         )
 
     def _slo(self, seen: Observation, cluster: Cluster) -> AuditVerdict | None:

@@ -17,6 +17,14 @@ class _Entry(NamedTuple):
     version: int
     rolling: Key | None
     """Its DelayTopic, while it is rolled out."""
+    is_stuck: bool = False
+
+
+class Rollouts(NamedTuple):
+    """The DelayTopics whose relays start anew now, and those whose rollouts Kubernetes has given up on."""
+
+    rolling: frozenset[Key] = frozenset()
+    stuck: frozenset[Key] = frozenset()
 
 
 class RolloutTracker:
@@ -28,30 +36,33 @@ class RolloutTracker:
         self._lock = Lock()
         self._revision: int | None = None
         self._entries: dict[Ref, _Entry] = {}
-        self._rolling: frozenset[Key] = frozenset()
+        self._rollouts = Rollouts()
 
-    def rolling(self) -> frozenset[Key]:
-        """List the DelayTopics whose relays start anew."""
+    def rollouts(self) -> Rollouts:
+        """List the DelayTopics whose relays start anew, or should have."""
         with self._lock:
             revision = self._store.revision(kinds.DEPLOYMENT)
             if revision != self._revision:
                 self._read_again()
                 self._revision = revision
-            return self._rolling
+            return self._rollouts
 
     def _read_again(self) -> None:
         versions = self._store.versions(kinds.DEPLOYMENT)
         known = {ref: entry for ref, entry in self._entries.items() if versions.get(ref) == entry.version}
         for ref in versions.keys() - known.keys():
-            known[ref] = _Entry(versions[ref], self._read(ref))
+            known[ref] = _Entry(versions[ref], *self._read(ref))
         self._entries = known
-        self._rolling = frozenset(entry.rolling for entry in known.values() if entry.rolling is not None)
+        self._rollouts = Rollouts(
+            frozenset(entry.rolling for entry in known.values() if entry.rolling is not None and not entry.is_stuck),
+            frozenset(entry.rolling for entry in known.values() if entry.rolling is not None and entry.is_stuck),
+        )
 
-    def _read(self, ref: Ref) -> Key | None:
+    def _read(self, ref: Ref) -> tuple[Key | None, bool]:
         document = self._store.get(kinds.DEPLOYMENT, ref.namespace, ref.name)
-        if document is None or Fleet(document, (), (), None).rolling is None or _is_stuck(document):
-            return None
-        return owner_of(document)
+        if document is None or Fleet(document, (), (), None).rolling is None:
+            return None, False
+        return owner_of(document), _is_stuck(document)
 
 
 def _is_stuck(deployment: Mapping[str, Any]) -> bool:

@@ -34,15 +34,15 @@ def deployment(name: str, *, rolling: bool, progressing: str = "True") -> dict[s
 def test_those_that_roll_are_known_until_they_are_through_or_gone() -> None:
     store = ObjectCache("platform")
     book = RolloutTracker(store)
-    found = [book.rolling()]
+    found = [book.rollouts().rolling]
 
     for name in ("a", "b", "c"):
         store.put(deployment(name, rolling=name != "c"))
-    found.append(book.rolling())
+    found.append(book.rollouts().rolling)
     store.put(deployment("a", rolling=False))
-    found.append(book.rolling())
+    found.append(book.rollouts().rolling)
     store.remove(deployment("b", rolling=True))
-    found.append(book.rolling())
+    found.append(book.rollouts().rolling)
 
     assert found == [frozenset(), {Key("shop", "a"), Key("shop", "b")}, {Key("shop", "b")}, frozenset()]
 
@@ -52,12 +52,12 @@ def test_one_whose_pods_do_not_start_is_counted_until_kubernetes_gives_up() -> N
     book = RolloutTracker(store)
 
     store.put(deployment("a", rolling=True))
-    before = book.rolling()
+    before = book.rollouts().rolling
     store.put(deployment("a", rolling=True, progressing="False"))
-    given_up = book.rolling()
+    given_up = book.rollouts().rolling
     changed = deployment("a", rolling=True, progressing="False")
     changed["metadata"]["generation"] = 3
     store.put(changed)
 
     a = frozenset([Key("shop", "a")])
-    assert [before, given_up, book.rolling()] == [a, frozenset(), a]
+    assert [before, given_up, book.rollouts().rolling] == [a, frozenset(), a]
