@@ -61,7 +61,7 @@ class Reconciler:
         self._status_metrics.update(seen, decided, outcome)
         if outcome.failure is not None:
             raise outcome.failure
-        return Result(decided.next_at_ms)
+        return Result(decided.next_at_ms, _cluster(seen))
 
     def _with_memory(self, seen: Observation) -> Observation:
         if seen.document is None:
@@ -100,6 +100,11 @@ class Reconciler:
             return seen, decided
         seen = replace(seen, rolling=refused.rolling, stopped_by=refused.failed)
         return seen, plan(seen)
+
+
+def _cluster(seen: Observation) -> str | None:
+    connection = seen.accepted.settings.connection if seen.accepted is not None else None
+    return ",".join(sorted(connection.bootstrap_servers.split(","))) if connection is not None else None
 
 
 def _silent(decided: Plan) -> Plan:

@@ -28,6 +28,8 @@ class Result:
     """A reconciliation that went well; `next_at_ms` (epoch ms): look again then, whether something happens or not."""
 
     next_at_ms: int | None = None
+    cluster: str | None = None
+    """The Kafka cluster that the look was about, by its bootstrap servers; None where it was about none."""
 
 
 class Reconciler(Protocol):

@@ -68,6 +68,11 @@ class Reconcilers:
     classes: Reconciler
 
 
+def of_cluster(workers: int) -> int:
+    """Return how many workers one Kafka cluster may have: all but a quarter, which are for others if it hangs."""
+    return workers - -(-workers // 4) or 1
+
+
 MakeReconcilers = Callable[[Shell], Reconcilers]
 
 
@@ -89,7 +94,7 @@ class Service:
             Shell(kube, self._store, self._pages, self._events, config, self._metrics, self._election.guard)
         )
         self._workers = Workers(
-            WorkQueue(random, config.workers_per_namespace or -(-config.workers // 2)),
+            WorkQueue(random, config.workers_per_namespace or -(-config.workers // 2), of_cluster(config.workers)),
             partial(self._pass, self._reconcilers.topics),
             config.workers,
             self._may_run,

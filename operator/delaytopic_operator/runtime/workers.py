@@ -116,7 +116,7 @@ class Workers:
         try:
             result = self._run(key, epoch_ms(), asked_for_ms)
             with self._changed:
-                self._queue.done(key, result.next_at_ms)
+                self._queue.done(key, result.next_at_ms, result.cluster)
         except NotLeading as error:
             outcome = error.reason
             with self._changed:

@@ -7,9 +7,9 @@ It is never processed twice at once: one that is added meanwhile is due again af
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from heapq import heapify, heappop, heappush
-from typing import Final
+from typing import Final, NamedTuple
 
 from delaytopic_operator.model.reconciliation import Key
 
@@ -20,16 +20,34 @@ Random = Callable[[], float]
 """At least 0 and less than 1, such as `random.random`."""
 
 
+class Group(NamedTuple):
+    """Keys that may wait for the same thing: those of a namespace, or of a Kafka cluster."""
+
+    kind: str
+    name: str
+
+
 class WorkQueue:
     """Keys by due time (epoch ms)."""
 
-    def __init__(self, random: Random, most_of_namespace: int | None = None) -> None:
-        """`random` spreads what is tried again. Of one namespace, `most_of_namespace` keys are processed at once."""
+    def __init__(
+        self, random: Random, most_of_namespace: int | None = None, most_of_cluster: int | None = None
+    ) -> None:
+        """`random` spreads what is tried again.
+
+        So many keys of one namespace, and of one Kafka cluster as far as `done` told, are processed at once: whoever
+        makes passes hang, leaves workers to others.
+        """
         self._random = random
-        self._most = most_of_namespace
-        self._processing_of: Counter[str] = Counter()
-        self._held: dict[str, deque[tuple[int, Key]]] = {}
-        """The due keys of namespaces that have as many processed as they may; one comes back for each that is done."""
+        self._most = {"namespace": most_of_namespace, "cluster": most_of_cluster}
+        self._cluster_of: dict[Key, str] = {}
+        self._processing_of: Counter[Group] = Counter()
+        self._held: dict[Group, deque[tuple[int, Key]]] = {}
+        """The due keys of groups that have as many processed as they may; one comes back for each that is done."""
+        self._came_from: dict[Key, Group] = {}
+        """The group that a key came back from: where it does not use the place, the next one of the group does."""
+        self._groups: dict[Key, tuple[Group, ...]] = {}
+        """Of the keys that are processed, as they were when they were taken."""
         self._due: dict[Key, int] = {}
         self._heap: list[tuple[int, Key]] = []
         """Every entry of `_due`, and older ones that no longer count."""
@@ -57,12 +75,21 @@ class WorkQueue:
         _, key = heappop(self._heap)
         del self._due[key]
         self._processing[key] = now_ms
-        self._processing_of[key.namespace] += 1
+        groups = self._groups[key] = self._groups_of(key)
+        self._processing_of.update(groups)
+        self._pass_on(key, groups)
         return key
 
-    def done(self, key: Key, next_at_ms: int | None = None) -> None:
-        """The key was processed with success: earlier failures are forgotten. `next_at_ms`: look at it again then."""
+    def done(self, key: Key, next_at_ms: int | None = None, cluster: str | None = None) -> None:
+        """The key was processed with success: earlier failures are forgotten. `next_at_ms`: look at it again then.
+
+        `cluster` is the Kafka that it was found to be of.
+        """
         self._failures.pop(key, None)
+        if cluster is None:
+            self._cluster_of.pop(key, None)
+        else:
+            self._cluster_of[key] = cluster
         self._come_back(key, next_at_ms)
 
     def add_rate_limited(self, key: Key, now_ms: int, not_before_ms: int | None = None) -> int:
@@ -80,6 +107,7 @@ class WorkQueue:
         self._due.clear()
         self._heap.clear()
         self._held.clear()
+        self._came_from.clear()
         self._again.clear()
         self._failures.clear()
 
@@ -91,8 +119,9 @@ class WorkQueue:
             due_ms, key = self._heap[0]
             if self._due.get(key) != due_ms:
                 heappop(self._heap)
-            elif self._most is not None and self._processing_of[key.namespace] >= self._most:
-                self._held.setdefault(key.namespace, deque()).append(heappop(self._heap))
+            elif (full := self._full_group(key)) is not None:
+                self._held.setdefault(full, deque()).append(heappop(self._heap))
+                self._pass_on(key, (full,))
             else:
                 return due_ms
         return None
@@ -117,24 +146,45 @@ class WorkQueue:
 
     def _come_back(self, key: Key, at_ms: int | None) -> None:
         del self._processing[key]
-        self._processing_of[key.namespace] -= 1
-        self._let_go(key.namespace)
+        for group in self._groups.pop(key):
+            self._processing_of[group] -= 1
+            self._let_go(group)
+            if not self._processing_of[group]:
+                del self._processing_of[group]
         for due_ms in (self._again.pop(key, None), at_ms):
             if due_ms is not None:
                 self.add(key, due_ms)
 
-    def _let_go(self, namespace: str) -> None:
-        """Put back the first of the namespace that is still due at its time, and forget it when there is none."""
-        held = self._held.get(namespace, deque())
+    def _groups_of(self, key: Key) -> tuple[Group, ...]:
+        cluster = self._cluster_of.get(key)
+        namespace = Group("namespace", key.namespace)
+        return (namespace, Group("cluster", cluster)) if cluster is not None else (namespace,)
+
+    def _full_group(self, key: Key) -> Group | None:
+        """Return a group of the key that has as many processed as it may."""
+        for group in self._groups_of(key):
+            most = self._most[group.kind]
+            if most is not None and self._processing_of[group] >= most:
+                return group
+        return None
+
+    def _pass_on(self, key: Key, groups: Collection[Group]) -> None:
+        """Give the place in a group that the key came back from to the next one, unless the key is in the group."""
+        group = self._came_from.pop(key, None)
+        if group is not None and group not in groups:
+            self._let_go(group)
+
+    def _let_go(self, group: Group) -> None:
+        """Put back the first of the group that is still due at its time, and forget it when there is none."""
+        held = self._held.get(group, deque())
         while held:
             due_ms, key = held.popleft()
             if self._due.get(key) == due_ms:
                 heappush(self._heap, (due_ms, key))
+                self._came_from[key] = group
                 break
         if not held:
-            self._held.pop(namespace, None)
-        if not self._processing_of[namespace]:
-            del self._processing_of[namespace]
+            self._held.pop(group, None)
 
     def _push(self, at_ms: int, key: Key) -> None:
         heappush(self._heap, (at_ms, key))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.runtime.manager import of_cluster
 from delaytopic_operator.runtime.workqueue import FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, WorkQueue, backoff_ms, spread
 
 KEYS = st.sampled_from([Key("shop", name) for name in "abcde"])
@@ -151,24 +153,31 @@ def test_looks_at_everything_are_spread(count: int, width_ms: int, random: float
     assert all(1_000 <= at_ms <= 1_000 + width_ms for at_ms in times.values())
 
 
-TENANTS = st.sampled_from([Key(namespace, name) for namespace in ("shop", "bank") for name in "abcd"])
-MOST = 2
+TENANTS = st.sampled_from([Key(namespace, name) for namespace in ("shop", "bank", "post") for name in "abcd"])
+CLUSTERS = st.sampled_from([None, "blue:9092", "red:9092"])
+MOST, MOST_OF_CLUSTER = 2, 3
 
 
-class WithNamespaces(RuleBasedStateMachine):
-    """The model: of a namespace no more than so many keys are out, and nothing that waits for that is forgotten."""
+class WithGroups(RuleBasedStateMachine):
+    """The model: of a namespace and of a cluster no more than so many keys are out, and nothing that waits for that is
+    forgotten, whatever becomes of clusters."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now_ms = 1_000
-        self.queue = WorkQueue(lambda: 0.5, MOST)
+        self.queue = WorkQueue(lambda: 0.5, MOST, MOST_OF_CLUSTER)
         self.wanted: dict[Key, int] = {}
-        self.out: set[Key] = set()
+        self.cluster_of: dict[Key, str | None] = {}
+        self.out: dict[Key, str | None] = {}
+
+    def is_free(self, key: Key) -> bool:
+        namespaces, clusters = Counter(key.namespace for key in self.out), Counter(self.out.values())
+        cluster = self.cluster_of.get(key)
+        return namespaces[key.namespace] < MOST and (cluster is None or clusters[cluster] < MOST_OF_CLUSTER)
 
     def may_go(self) -> dict[Key, int]:
-        busy = Counter(key.namespace for key in self.out)
         free = {key: at_ms for key, at_ms in self.wanted.items() if key not in self.out}
-        return {key: at_ms for key, at_ms in free.items() if at_ms <= self.now_ms and busy[key.namespace] < MOST}
+        return {key: at_ms for key, at_ms in free.items() if at_ms <= self.now_ms and self.is_free(key)}
 
     @rule(key=TENANTS, after_ms=MOMENTS)
     def put(self, key: Key, after_ms: int) -> None:
@@ -190,17 +199,38 @@ class WithNamespaces(RuleBasedStateMachine):
         if key is not None:
             assert key in may_go
             del self.wanted[key]
-            self.out.add(key)
+            self.out[key] = self.cluster_of.get(key)
 
     @precondition(lambda self: self.out)
-    @rule(data=st.data())
-    def done(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), cluster=CLUSTERS)
+    def done(self, data: st.DataObject, cluster: str | None) -> None:
         key = data.draw(st.sampled_from(sorted(self.out)))
-        self.queue.done(key)
-        self.out.discard(key)
+        self.queue.done(key, cluster=cluster)
+        self.cluster_of[key] = cluster
+        del self.out[key]
 
 
-TestWithNamespaces = WithNamespaces.TestCase
+TestWithGroups = WithGroups.TestCase
+TestWithGroups.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
+
+
+def test_a_cluster_whose_passes_hang_leaves_workers_to_others() -> None:
+    queue = WorkQueue(lambda: 0.0, 4, of_cluster(8))
+    for number in range(64):
+        key = Key(f"team-{number}", "a")
+        queue.add(key, 0)
+        assert queue.get(0) == key
+        queue.done(key, 1, cluster="dead:9092")
+    queue.add(Key("shop", "a"), 2)
+
+    taken = [queue.get(2) for _ in range(8)]
+
+    assert [key.namespace.partition("-")[0] for key in taken if key is not None] == ["team"] * 6 + ["shop"]
+
+
+@pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 1), (4, 3), (8, 6), (1_000, 750)])
+def test_one_cluster_may_have_all_workers_but_a_quarter(workers: int, most: int) -> None:
+    assert of_cluster(workers) == most
 
 
 def test_a_namespace_whose_passes_hang_leaves_workers_to_others() -> None:
@@ -212,3 +242,23 @@ def test_a_namespace_whose_passes_hang_leaves_workers_to_others() -> None:
     taken = [queue.get(1) for _ in range(8)]
 
     assert [key.namespace for key in taken if key is not None] == ["hostile"] * 4 + ["shop"]
+
+
+def test_a_key_that_another_group_holds_passes_its_place_in_a_cluster_on() -> None:
+    """One key of the cluster is out, two wait for it, and the namespace of the first has no worker left."""
+    queue = WorkQueue(lambda: 0.0, 1, 1)
+    out, barred, free = Key("shop", "a"), Key("bank", "b"), Key("post", "c")
+    for key in (out, barred, free):
+        queue.add(key, 0)
+        queue.get(0)
+        queue.done(key, cluster="blue:9092")
+    busy = Key("bank", "of-no-cluster")
+    taken = []
+    for key in (out, barred, busy, free):
+        queue.add(key, 1)
+        taken.append(queue.get(1))
+
+    queue.done(out, cluster="blue:9092")
+    taken.append(queue.get(1))
+
+    assert taken == [out, None, busy, None, free]
