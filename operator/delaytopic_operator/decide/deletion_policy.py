@@ -22,6 +22,7 @@ from enum import StrEnum
 from typing import Final
 
 from delaytopic_api.values import DeletionPolicy
+from delaytopic_operator.model.conditions import instant
 
 GRACE_MS: Final = 600_000
 """The time out of reach of Kafka, Redis or relays, after which the object is let go, with everything kept."""
@@ -115,7 +116,11 @@ def _drain(going: Going, now_ms: int) -> Deletion:
         return Deletion(Step.HAND_OVER, "Draining", message)
     left_s = (deadline_ms(going) - now_ms) // 1_000
     reason = "DrainTimeoutNear" if left_s * 1_000 <= NOTICE_MS else "Draining"
-    return Deletion(Step.DRAIN, reason, f"{_count(going)} leave at their own time; {left_s} s are left for it")
+    return Deletion(
+        Step.DRAIN,
+        reason,
+        f"{_count(going)} leave at their own time, until {instant(deadline_ms(going))} at the latest",
+    )
 
 
 def _delete(going: Going, now_ms: int) -> Deletion:

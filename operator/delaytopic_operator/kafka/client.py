@@ -167,8 +167,8 @@ class KafkaClient:
             raise no_token(self._no_token)
         if left_s > 0:
             raise KafkaUnavailable(
-                f"Kafka at {self.servers} did not answer a moment ago, and is asked again in {left_s:.0f} s; check "
-                f"{self._suspects}"
+                f"Kafka at {self.servers} did not answer a moment ago, and is asked again within {QUIET_S:.0f} s; "
+                f"check {self._suspects}"
             )
 
     def _on_error(self, error: KafkaError) -> None:

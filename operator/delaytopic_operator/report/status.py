@@ -26,6 +26,7 @@ from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.conditions import FALSE, UNKNOWN, Condition, instant_ms, merged, summed_up
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RecordState, RouteRecord
 from delaytopic_operator.model.transitions import Event, transition_events
 from delaytopic_operator.observe.audit_verdict import NO_AUDIT
@@ -42,6 +43,8 @@ REQUESTED: Final = "delaytopic.dev/reconcile-requested-at"
 
 _VOLATILE: Final = frozenset({"asOf", "ageMs", "decidedAtMs", "nextLookMs", "lastTransitionTime"})
 """Fields that only say when something was looked at."""
+_ADVICE: Final = frozenset({"desiredReplicas", "maxUsefulReplicas"})
+"""Of the relays, what follows from numbers."""
 STATUS_MANAGER: Final = "delaytopic-operator-status"
 AT_LEAST_ONE = 1
 """Stands for a count that nobody knows: a backlog that may be there must not look like none."""
@@ -65,17 +68,28 @@ def status_document(seen: Observation, plan: Plan, *, dry_run: bool = False) -> 
     return _document(seen, status)
 
 
-def worth_writing(document: Mapping[str, Any], live: Mapping[str, Any], now_ms: int, interval_ms: int) -> bool:
+def worth_writing(
+    document: Mapping[str, Any], live: Mapping[str, Any], now_ms: int, interval_ms: int, written_ms: int | None = None
+) -> bool:
     """Return whether the status says something new: what programs act on at once, numbers and sentences once an
     interval.
+
+    `written_ms`: when it was written last; None: the times in it tell, as far as there are any.
     """
     wanted = document["status"]
     if _significant(wanted) != _significant(live):
         return True
     if _steady(wanted) == _steady(live):
         return False
+    last_ms = written_ms if written_ms is not None else _told_ms(live)
+    return last_ms is None or now_ms - last_ms >= interval_ms
+
+
+def _told_ms(live: Mapping[str, Any]) -> int | None:
+    """Return the time of the numbers in a status: the later one of backlog and scaling, as either may be missing."""
     as_of = (live.get("backlog") or {}).get("asOf")
-    return as_of is None or now_ms - instant_ms(as_of) >= interval_ms
+    times = (instant_ms(as_of) if as_of else None, (live.get("scaling") or {}).get("decidedAtMs"))
+    return max((int(each) for each in times if each is not None), default=None)
 
 
 def _document(seen: Observation, status: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,13 +117,17 @@ def _planned(actions: Sequence[Action]) -> list[dict[str, Any]]:
 
 
 def _significant(status: Mapping[str, Any]) -> object:
-    """Return what others act on: conditions, which generation they are about, replicas, and the answer to a request."""
+    """Return what others act on: conditions, which generation they are about, replicas, and the answer to a request.
+
+    The numbers that scaling would like to have, and the figures of an audit, are numbers like others.
+    """
     conditions = {
         (each.get("type"), each.get("status"), each.get("reason"), each.get("observedGeneration"))
         for each in status.get("conditions") or ()
     }
-    kept = ("observedGeneration", "relay", "source", "target", "deadLetter", "history", "effective", "plan", "slo")
-    return conditions, {name: status.get(name) for name in kept}, status.get("lastHandledReconcileAt")
+    kept = ("observedGeneration", "source", "target", "deadLetter", "history", "effective", "plan")
+    relay = {name: value for name, value in (status.get("relay") or {}).items() if name not in _ADVICE}
+    return conditions, {name: status.get(name) for name in kept}, relay, status.get("lastHandledReconcileAt")
 
 
 def _steady(part: object) -> object:
@@ -129,10 +147,12 @@ class StatusWriter:
         self._kube = kube
         self._events = events
         self._config = config
+        self._written_ms: dict[Key, int] = {}
 
     def report(self, seen: Observation, plan: Plan, outcome: Outcome, *, dry_run: bool) -> None:
         """Status first, so that an event never tells what the status does not show yet."""
         if seen.document is None:
+            self._written_ms.pop(seen.key, None)
             self._of_gone(seen, plan, outcome)
             return
         if outcome.was_gone:
@@ -153,10 +173,12 @@ class StatusWriter:
     def _write(self, seen: Observation, document: dict[str, object]) -> None:
         # What drains is counted in the status at each look: each tenth that has left is told once.
         interval_ms = 0 if seen.is_going else self._config.status_interval.ms
-        if not worth_writing(document, seen.status, seen.now_ms, interval_ms):
+        written_ms = self._written_ms.get(seen.key)
+        if not worth_writing(document, seen.status, seen.now_ms, interval_ms, written_ms):
             return
         try:
             self._kube.apply_status(document, STATUS_MANAGER)
+            self._written_ms[seen.key] = seen.now_ms
         except Conflict:
             if self._kube.get(kinds.DELAY_TOPIC, *seen.key) is not None:
                 raise

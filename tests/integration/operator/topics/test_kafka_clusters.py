@@ -309,9 +309,9 @@ def test_where_nobody_listens_it_is_told_and_then_left_alone_for_a_while() -> No
     with pytest.raises(KafkaUnavailable, match="did not describe"):
         cluster.view(["topic"], fresh=True)
 
-    with pytest.raises(KafkaUnavailable, match="asked again in"):
+    with pytest.raises(KafkaUnavailable, match="asked again within"):
         cluster.view(["topic"], fresh=True)
-    with pytest.raises(KafkaUnavailable, match="asked again in"):
+    with pytest.raises(KafkaUnavailable, match="asked again within"):
         cluster.perform(CreateTopic("other"))
 
 

@@ -31,9 +31,17 @@ USUAL = Going(
 )
 OVER = {"deleted_ms": NOW_MS - TIMEOUT_MS}
 LONG_AGO = NOW_MS - GRACE_MS
+LATEST = "1970-01-12T14:01:40Z at the latest"
 
 CASES: list[tuple[str, DeletionPolicy, dict[str, Any], Step, str, str]] = [
-    ("something is pending", DRAIN, {}, Step.DRAIN, "Draining", "5 pending records leave at their own time; 900 s"),
+    (
+        "something is pending",
+        DRAIN,
+        {},
+        Step.DRAIN,
+        "Draining",
+        f"5 pending records leave at their own time, until {LATEST}",
+    ),
     ("it is not known what is", DRAIN, {"pending": None}, Step.DRAIN, "Draining", "unknown how many"),
     ("near the deadline", DRAIN, {"deleted_ms": NOW_MS - TIMEOUT_MS + NOTICE_MS}, Step.DRAIN, "DrainTimeoutNear", ""),
     ("nothing is pending", DRAIN, {"pending": 0}, Step.FINISH, "DrainCompleted", "delivered at its own time"),

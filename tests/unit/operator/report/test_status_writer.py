@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.operator.scenes import CONFIG, NOW_MS, document
+from tests.support.operator.scenes import CONFIG, NO_FLEET, NOW_MS, document
 from tests.unit.operator.decide.test_planner import living, look
 
 from delaytopic_api.documents import ConditionType
@@ -18,6 +19,7 @@ from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, instant, summed_up
 from delaytopic_operator.model.transitions import NORMAL, Event
 from delaytopic_operator.observe.audit_verdict import NO_AUDIT, last_verdict
+from delaytopic_operator.observe.observation import Problem
 from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.report.status import StatusWriter, status_document, with_failure
 
@@ -43,6 +45,18 @@ class CountingKube(KubeApi):
 
     def apply_status(self, document: dict[str, Any], manager: str, force: bool = True) -> dict[str, Any]:
         self.pending.append(document["status"]["backlog"]["pending"])
+        return document
+
+
+class WritingKube(KubeApi):
+    """An API server that has the status that was written last."""
+
+    def __init__(self) -> None:
+        self.status: dict[str, Any] = {}
+        self.writes = 0
+
+    def apply_status(self, document: dict[str, Any], manager: str, force: bool = True) -> dict[str, Any]:
+        self.status, self.writes = document["status"], self.writes + 1
         return document
 
 
@@ -112,3 +126,17 @@ def test_it_is_no_verdict_that_a_later_pass_would_keep() -> None:
     status: dict[str, Any] = {"conditions": [{"type": "SLOMet", "status": "Unknown", "reason": NO_AUDIT}]}
 
     assert last_verdict([], status, 0) is None
+
+
+def test_numbers_that_have_no_time_are_written_as_rarely() -> None:
+    """With Kafka or relays away there may be no backlog to tell when it was counted, and the status has no time."""
+    kube, looks = WritingKube(), 40
+    writer, found = StatusWriter(kube, Told(), CONFIG), living()
+    for number in range(looks):
+        found["status"] = kube.status
+        now = replace(look(found, topics=None, fleet=NO_FLEET), now_ms=NOW_MS + number * 15_000)
+        problem = Problem("KafkaUnreachable", f"Kafka did not answer {number} questions", passing=True)
+        now = replace(now, topics_problem=problem)
+        writer.report(now, plan(now), Outcome(), dry_run=False)
+
+    assert kube.writes == 2, f"{looks} looks, 15 s apart: at once, and after five minutes"
