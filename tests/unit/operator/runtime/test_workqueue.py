@@ -211,7 +211,7 @@ class WithGroups(RuleBasedStateMachine):
 
 
 TestWithGroups = WithGroups.TestCase
-TestWithGroups.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
+TestWithGroups.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)
 
 
 def test_a_cluster_whose_passes_hang_leaves_workers_to_others() -> None:
