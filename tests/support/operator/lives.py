@@ -21,6 +21,7 @@ from tests.support.relay.process import wait_for
 
 from delaytopic_api import RelayStatus
 from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.decide.relay_configs import config_place
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.execute.executor import Executor
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
@@ -141,6 +142,8 @@ class World:
         for digest in (record_name(key).rpartition("-")[2], relays_name(key).rpartition("-")[2]):
             text = text.replace(digest, "HASH")
         text = text.replace(name, "NAME")
+        # What a configuration says has the name in it, and so has its digest.
+        text = re.sub(r"HASH-[0-9a-f]{16}\b", "HASH-CONFIG", text)
         text = re.sub(r'(config-hash|owner-uid|uid|topicId|namespaceUid|mark)": "[^"]*"', r'\1": "ID"', text)
         text = re.sub(r'"declaredMs": \d+', '"declaredMs": 0', text)
         cleaned: dict[str, Any] = json.loads(text)
@@ -176,8 +179,8 @@ class World:
                 path = f"{group}/namespaces/{self.platform}/{plural}"
                 for each in self.plane.client.get(path, labelSelector=labels)["items"]:
                     if not each["metadata"]["name"].startswith("delay-backlog-"):
-                        found[f"{plural}/{each['metadata']['name']}"] = _object(each)
-        return found
+                        found[f"{plural}/{each['metadata']['name']}"] = each
+        return {place: _object(each) for place, each in found.items() if not _is_former(place, found)}
 
     def _record(self, name: str) -> Any:
         path = f"/api/v1/namespaces/{self.platform}/configmaps/{record_name(Key(self.team, name))}"
@@ -186,6 +189,14 @@ class World:
             return None
         record = json.loads(found["data"]["record.json"])
         return {field: value for field, value in record.items() if not field.startswith("drain")}
+
+
+def _is_former(place: str, found: dict[str, dict[str, Any]]) -> bool:
+    """Tell whether it is a configuration that a Deployment had before: it stays, as no pod ever becomes ready here."""
+    used = [config_place(each) for of_kind, each in found.items() if of_kind.startswith("deployments/")]
+    metadata = found[place]["metadata"]
+    is_config = place.startswith("configmaps/") and bool(found[place].get("immutable"))
+    return bool(used) and is_config and (metadata["namespace"], metadata["name"]) not in used
 
 
 class Life:
