@@ -35,30 +35,30 @@ class Applications:
         """Append the records, in one transaction for each shard if the action says so."""
         open_: dict[int, SourceTransaction] = {}
         for recipe in action.recipes:
-            shard = recipe.shard % self._setup.shards
-            if action.commits is not None and shard not in open_:
-                open_[shard] = self._kafka.source[shard].begin()
-            self._append(shard, recipe, open_.get(shard))
+            partition = recipe.partition % self._setup.shards
+            if action.commits is not None and partition not in open_:
+                open_[partition] = self._kafka.source[partition].begin()
+            self._append(partition, recipe, open_.get(partition))
         if action.commits is not None:
-            for shard, transaction in open_.items():
-                self._end_later(shard, transaction, action.commits, action.open_ms)
+            for partition, transaction in open_.items():
+                self._end_later(partition, transaction, action.commits, action.open_ms)
 
-    def _end_later(self, shard: int, transaction: SourceTransaction, commits: bool, open_ms: int) -> None:
-        log = self._kafka.source[shard]
+    def _end_later(self, partition: int, transaction: SourceTransaction, commits: bool, open_ms: int) -> None:
+        log = self._kafka.source[partition]
         self._kafka.later(open_ms, lambda: log.end(transaction, commit=commits))
 
-    def _append(self, shard: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
+    def _append(self, partition: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
         if self._setup.scheduler:
-            return self._append_scheduled(shard, recipe, transaction)
+            return self._append_scheduled(partition, recipe, transaction)
         if self._setup.redelivery:
-            return self._append_marker(shard, recipe, transaction)
+            return self._append_marker(partition, recipe, transaction)
         value = None if recipe.cancel else recipe.value
         headers = [*self._absolute(recipe.others), *self._when(recipe)]
         if self._kafka.changes:
             headers.insert(0, ("life", b"%d" % len(self._kafka.changes)))
-        return self._kafka.source[shard].append(self._kafka.now_ms, b"k", value, headers or None, transaction)
+        return self._kafka.source[partition].append(self._kafka.now_ms, b"k", value, headers or None, transaction)
 
-    def _append_scheduled(self, shard: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
+    def _append_scheduled(self, partition: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
         """Append the recipe as a client of the dialect Scheduler writes it; without a name it has one of its own."""
         self._unnamed += recipe.name is None
         name = recipe.name if recipe.name is not None else b"unnamed %d" % self._unnamed
@@ -72,10 +72,10 @@ class Applications:
         ]
         value = None if recipe.cancel else recipe.value or b""
         # A cancel may have the headers of a delivery that its application has seen.
-        at = [*headers, (RECEIPT, b"0:%d:0:0:source" % shard)] if recipe.cancel else headers
-        return self._kafka.source[shard].append(self._kafka.now_ms, name, value, at, transaction)
+        at = [*headers, (RECEIPT, b"0:%d:0:0:source" % partition)] if recipe.cancel else headers
+        return self._kafka.source[partition].append(self._kafka.now_ms, name, value, at, transaction)
 
-    def _append_marker(self, shard: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
+    def _append_marker(self, partition: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
         """Append the recipe as a consumer of a queue writes it: its name is the message's offset there."""
         self._unnamed += recipe.name is None
         message = MESSAGES.index(recipe.name) if recipe.name is not None else len(MESSAGES) + self._unnamed
@@ -89,7 +89,7 @@ class Applications:
             value = markers.start(0, message, after_ms, b"k", recipe.value or b"")
         if ("deliver-at", b"soon") in recipe.others:
             value = b"soon"
-        return self._kafka.source[shard].append(self._kafka.now_ms, b"queue", value, [*recipe.others], transaction)
+        return self._kafka.source[partition].append(self._kafka.now_ms, b"queue", value, [*recipe.others], transaction)
 
     def _absolute(self, headers: Sequence[tuple[str, bytes | None]]) -> Headers:
         """A time with a plus is relative to now."""
@@ -113,24 +113,24 @@ class Applications:
 
     def produce_warm_up(self) -> None:
         """A record for each shard, so that every relay has used its producer."""
-        for shard in self._kafka.source:
+        for partition in self._kafka.source:
             plain = self._setup.delay_ms is not None or self._setup.rules is not None
-            self._append(shard, Recipe(due_ms=None if plain else 0), None)
+            self._append(partition, Recipe(due_ms=None if plain else 0), None)
 
     def produce_probes(self) -> list[int]:
         """Records that must leave on time, as nothing disturbs them; when they are due, in order."""
         due_ms: set[int] = set()
-        for shard in self._kafka.source:
+        for partition in self._kafka.source:
             plain = self._setup.delay_ms is not None or self._setup.rules is not None
             for after_ms in PROBES_MS if not plain else (0,):
                 recipe = Recipe(due_ms=None if plain else after_ms)
-                offset = self._append(shard, recipe, None)
-                self.probes.add((shard, offset))
-                command = self._read(cast(SourceRecord, self._kafka.source[shard].entries[offset]))
+                offset = self._append(partition, recipe, None)
+                self.probes.add((partition, offset))
+                command = self._read(cast(SourceRecord, self._kafka.source[partition].entries[offset]))
                 assert isinstance(command, Schedule)
                 due_ms.add(command.due_ms)
             if self._kafka.silences and not plain and not self._setup.scheduler:
-                self._append(shard, Recipe(due_ms=0, others=ELSEWHERE), None)
+                self._append(partition, Recipe(due_ms=0, others=ELSEWHERE), None)
         return sorted(due_ms)
 
     def due_times(self) -> Iterator[int]:
@@ -143,8 +143,8 @@ class Applications:
 
     def retain(self) -> None:
         """Retention is longer than any delay: it deletes what has been done for long, and never anything else."""
-        for shard, log in self._kafka.source.items():
-            committed = self._kafka.committed.get(shard)
+        for partition, log in self._kafka.source.items():
+            committed = self._kafka.committed.get(partition)
             if committed is None:
                 continue
             progress, low = decode_progress(*committed), log.low

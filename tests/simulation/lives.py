@@ -39,31 +39,31 @@ class Lives:
         was: dict[int, Progress] = {}
         for number, commit in enumerate(kafka.commits):
             changes = sum(before <= number for before in kafka.changes)
-            for shard, progress in commit.progress.items():
-                if changes > self.last[shard] and (shard not in was or _begins(was[shard], progress)):
-                    self.last[shard] = changes
-                was[shard] = progress
-                taken_in = self._taken_in.setdefault((shard, self.last[shard]), [])
+            for partition, progress in commit.progress.items():
+                if changes > self.last[partition] and (partition not in was or _begins(was[partition], progress)):
+                    self.last[partition] = changes
+                was[partition] = progress
+                taken_in = self._taken_in.setdefault((partition, self.last[partition]), [])
                 taken_in.append(_TakenIn(number, progress.identity.epoch, progress.position))
-            self._of_commits.append({shard: self.last[shard] for shard in commit.progress})
+            self._of_commits.append({partition: self.last[partition] for partition in commit.progress})
 
     def records(self) -> Iterator[tuple[int, SourceRecord]]:
         """Yield the accepted records of each life, with the shard's number in it."""
         lives = {*self._taken_in, *self.last.items()}
-        for shard, life in sorted(lives):
-            yield from ((shard + LIFE * life, record) for record in self._log_of(shard, life).accepted())
+        for partition, life in sorted(lives):
+            yield from ((partition + LIFE * life, record) for record in self._log_of(partition, life).accepted())
 
-    def _log_of(self, shard: int, life: int) -> SourceLog:
+    def _log_of(self, partition: int, life: int) -> SourceLog:
         """Return the log that a life has read: up to the change that took away what it had taken in."""
-        logs = [*(former[shard] for former in self._kafka.former), self._kafka.source[shard]]
+        logs = [*(former[partition] for former in self._kafka.former), self._kafka.source[partition]]
         for change in range(life, len(self._kafka.changes)):
-            if self._was_taken_away(change, shard, life, logs[change + 1]):
+            if self._was_taken_away(change, partition, life, logs[change + 1]):
                 return logs[change]
         return logs[-1]
 
-    def _was_taken_away(self, change: int, shard: int, life: int, after: SourceLog) -> bool:
+    def _was_taken_away(self, change: int, partition: int, life: int, after: SourceLog) -> bool:
         """Return whether a change has taken away a record that a life had taken in, by the log that followed."""
-        before, end = self._kafka.former[change][shard], self._kafka.cuts[change][shard]
+        before, end = self._kafka.former[change][partition], self._kafka.cuts[change][partition]
         gone = next((record.place for record in before.accepted() if record.place >= end), None)
         if gone is None:
             return False
@@ -73,13 +73,15 @@ class Lives:
             0 <= epoch <= before.epoch
             and position > gone
             and (number < self._kafka.changes[change] or not after.has_nothing_in(end, position))
-            for number, epoch, position in self._taken_in.get((shard, life), [])
+            for number, epoch, position in self._taken_in.get((partition, life), [])
         )
 
     def commits(self) -> list[Commit]:
         """Return the commits, with the shards' numbers in their lives."""
         return [
-            commit._replace(progress={shard + LIFE * lives[shard]: each for shard, each in commit.progress.items()})
+            commit._replace(
+                progress={partition + LIFE * lives[partition]: each for partition, each in commit.progress.items()}
+            )
             for commit, lives in zip(self._kafka.commits, self._of_commits, strict=True)
         ]
 
@@ -87,25 +89,25 @@ class Lives:
         """Return a record whose sender has recovered shards of these lives."""
         before = _number_of(sent)
         recoveries = {
-            shard + LIFE * self._life_of(shard, progress, before): progress
-            for shard, progress in sent.life.recoveries.items()
+            partition + LIFE * self._life_of(partition, progress, before): progress
+            for partition, progress in sent.life.recoveries.items()
         }
         return replace(sent, life=Life(sent.life.relay, recoveries))
 
-    def shard_of(self, sent: Sent, shard: int) -> int:
+    def shard_of(self, sent: Sent, partition: int) -> int:
         """Return the shard's number in the life in which a record was sent."""
         number = _number_of(sent)
         lives = self._of_commits[number] if number is not None else {}
-        life = lives.get(shard)
+        life = lives.get(partition)
         if life is None:
-            life = self._life_of(shard, sent.life.recoveries.get(shard), number)
-        return shard + LIFE * life
+            life = self._life_of(partition, sent.life.recoveries.get(partition), number)
+        return partition + LIFE * life
 
-    def _life_of(self, shard: int, progress: Progress | None, before: int | None) -> int:
+    def _life_of(self, partition: int, progress: Progress | None, before: int | None) -> int:
         """Return the life that a relay recovered a shard in, by the progress that it found or committed then."""
         commits = [*zip(self._kafka.commits, self._of_commits, strict=True)][:before]
-        found = [lives[shard] for commit, lives in commits if commit.progress.get(shard) == progress]
-        return found[-1] if found else self.last[shard]
+        found = [lives[partition] for commit, lives in commits if commit.progress.get(partition) == progress]
+        return found[-1] if found else self.last[partition]
 
 
 def _number_of(sent: Sent) -> int | None:

@@ -73,26 +73,26 @@ class Outcome:
     last_lives: Set[int] = frozenset()
     """The shards of the last lives of the source (see `lives`)."""
 
-    def before(self, shard: int, commit: int) -> Progress | None:
+    def before(self, partition: int, commit: int) -> Progress | None:
         """Return what was committed for a shard before this commit."""
         for number in range(commit - 1, -1, -1):
-            if shard in self.commits[number].progress:
-                return self.commits[number].progress[shard]
+            if partition in self.commits[number].progress:
+                return self.commits[number].progress[partition]
         return None
 
     def taken_in_by(self, place: Place) -> int | None:
         """The first commit that says that this offset was taken in."""
-        shard, offset = place
+        partition, offset = place
         for number, commit in enumerate(self.commits):
-            if shard in commit.progress and commit.progress[shard].position > offset:
+            if partition in commit.progress and commit.progress[partition].position > offset:
                 return number
         return None
 
     def passed_by(self, place: Place, key: DueKey) -> int | None:
         """The first commit that says that this schedule is done, and was taken in."""
-        shard, offset = place
+        partition, offset = place
         for number, commit in enumerate(self.commits):
-            progress = commit.progress.get(shard)
+            progress = commit.progress.get(partition)
             if progress is not None and progress.position > offset and progress.done.has(*key):
                 return number
         return None
@@ -113,16 +113,16 @@ class Outcome:
         """Return the record of an application that a schedule began as, however often a relay has put it off."""
         while isinstance(accepted.command, Schedule) and accepted.command.rank is not None:
             (text,) = (value for name, value in accepted.record.record_headers or () if name == RESTATED)
-            _, shard, offset, _ = (text or b"").split(b":", 3)
-            accepted = self.source[int(shard), int(offset)]
+            _, partition, offset, _ = (text or b"").split(b":", 3)
+            accepted = self.source[int(partition), int(offset)]
         return accepted
 
-    def of_applications(self, shard: int, name: bytes) -> list[Accepted]:
+    def of_applications(self, partition: int, name: bytes) -> list[Accepted]:
         """Return the commands with an id that applications have produced, in their order."""
         return [
             accepted
             for place, accepted in sorted(self.source.items())
-            if place[0] == shard
+            if place[0] == partition
             and isinstance(accepted.command, Schedule | Cancel | Postpone)
             and accepted.command.id == name
             and _rank(accepted.command) == place[1]
@@ -142,8 +142,8 @@ def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) 
     read = Verdicts(kafka, setup).read
     lives = Lives(kafka)
     accepted = {
-        (shard, record.place): Accepted(record, read(record), (shard, record.place))
-        for shard, record in lives.records()
+        (partition, record.place): Accepted(record, read(record), (partition, record.place))
+        for partition, record in lives.records()
     }
     stones = [
         _delivered(sent, lives) for sent in kafka.stones if sent.transaction is None or sent.transaction.number >= 0
@@ -153,8 +153,8 @@ def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) 
     delivered = [each for each in seen if each.sent.record.topic != HISTORY]
     copies = [each for each in seen if each.sent.record.topic == HISTORY]
     counts = {**kafka.counts, "aborted records": _aborted(kafka)}
-    there = {(shard + LIFE * lives.last[shard], offset) for shard, offset in probes}
-    last_lives = {shard + LIFE * life for shard, life in lives.last.items()}
+    there = {(partition + LIFE * lives.last[partition], offset) for partition, offset in probes}
+    last_lives = {partition + LIFE * life for partition, life in lives.last.items()}
     return Outcome(
         setup, rested, source, delivered, lives.commits(), there, counts, stones, copies, kafka.silences, last_lives
     )
@@ -172,11 +172,11 @@ def _is_end(entry: Accepted) -> bool:
 
 
 def _delivered(sent: Sent, lives: Lives) -> Delivered:
-    shard, offset, dead = source_of(sent.record.headers)
-    assert shard is not None
+    partition, offset, dead = source_of(sent.record.headers)
+    assert partition is not None
     assert offset is not None
     assert dead == (sent.record.topic == DEAD)
-    place = (lives.shard_of(sent, shard), offset)
+    place = (lives.shard_of(sent, partition), offset)
     return Delivered(sent, place, dead, sent.transaction.number if sent.transaction is not None else None)
 
 

@@ -122,11 +122,11 @@ def out_of_order(outcome: Outcome) -> Complaints:
     last: dict[tuple[int, int], DueKey] = {}
     for delivered, accepted in _deliveries(outcome):
         assert delivered.commit is not None
-        shard, offset = accepted.place
-        before = outcome.before(shard, delivered.commit)
+        partition, offset = accepted.place
+        before = outcome.before(partition, delivered.commit)
         if before is None or offset >= before.position:
             continue
-        tick = (shard, delivered.commit)
+        tick = (partition, delivered.commit)
         if before.done.has(*accepted.key) or accepted.key <= last.get(tick, before.cursor):
             yield f"out of order: {_text(accepted)} after {last.get(tick, before.cursor)}"
         last[tick] = accepted.key
@@ -264,11 +264,11 @@ def ledger(outcome: Outcome) -> Complaints:
     """The invariant: P never goes back, nor what is done, and what a transaction delivers lies below it."""
     last: dict[int, Progress] = {}
     for commit in outcome.commits:
-        for shard, progress in commit.progress.items():
-            was = last.get(shard)
+        for partition, progress in commit.progress.items():
+            was = last.get(partition)
             if outcome.setup.transactional and was is not None and not _keeps(was, progress):
-                yield f"ledger: {shard} went back from {was} to {progress} by {commit.relay}"
-            last[shard] = progress
+                yield f"ledger: {partition} went back from {was} to {progress} by {commit.relay}"
+            last[partition] = progress
     for delivered, accepted in _deliveries(outcome):
         if delivered.commit is None:
             continue
@@ -352,8 +352,8 @@ def _disturbed(outcome: Outcome) -> bool:
 
 def _text(accepted: Accepted) -> str:
     """A record, with times relative to the beginning of the history."""
-    shard, offset = accepted.place
+    partition, offset = accepted.place
     if isinstance(accepted.command, Schedule):
         name = f", id {accepted.command.id.decode()}" if accepted.command.id is not None else ""
-        return f"{shard}:{offset} (due at {accepted.command.due_ms - START_MS}{name})"
-    return f"{shard}:{offset} ({type(accepted.command).__name__.lower()})"
+        return f"{partition}:{offset} (due at {accepted.command.due_ms - START_MS}{name})"
+    return f"{partition}:{offset} ({type(accepted.command).__name__.lower()})"

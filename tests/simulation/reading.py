@@ -29,13 +29,13 @@ class Verdicts:
         since = max((since for since in begins if since <= record.place), default=None)
         return _dialect(begins[since] if since is not None else self._first).read(record)
 
-    def generations(self, shard: int) -> dict[int, Rules]:
+    def generations(self, partition: int) -> dict[int, Rules]:
         """Return the rules by the first offset that they are for; those that nothing was read by may be replaced."""
         for commit in self._kafka.commits[self._known :]:
             for each, progress in commit.progress.items():
                 self._begins.setdefault(each, {}).update({g.since: g.rules for g in progress.generations})
         self._known = len(self._kafka.commits)
-        return self._begins.get(shard, {})
+        return self._begins.get(partition, {})
 
 
 @cache

@@ -27,7 +27,7 @@ from tests.simulation.plans.plan import (
 SET_BACK_IN_A_TICK = Plan(
     Setup(shards=2, transactional=False, delay_ms=30_000),
     (
-        Produce((Recipe(shard=0), Recipe(shard=1))),
+        Produce((Recipe(partition=0), Recipe(partition=1))),
         Pass(7_000),
         Pass(7_000),
         Pass(1_000),
@@ -93,7 +93,7 @@ RULES_BEGUN_BESIDE_REDIS = Plan(
         Arm(0, Fault("poll", 1, What.FREEZE, length_ms=2_500)),
         Pass(0),
         Pass(1_000),
-        Produce((Recipe(shard=1, due_ms=20_000),)),
+        Produce((Recipe(partition=1, due_ms=20_000),)),
     ),
 )
 """A relay with bucket topics began edited rules, by which a record became a dead letter. A frozen relay of before put

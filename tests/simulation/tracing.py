@@ -49,4 +49,4 @@ def _record(recipe: Recipe) -> str:
     name = f" of {recipe.name.decode()}" if recipe.name is not None else ""
     others = f" with {recipe.others}" if recipe.others else ""
     value = f" and the value {recipe.value!r}" if recipe.value != b"v" and not recipe.cancel else ""
-    return f"{what}{name}{others}{value} to {recipe.shard}"
+    return f"{what}{name}{others}{value} to {recipe.partition}"

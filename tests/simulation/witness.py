@@ -47,8 +47,8 @@ class Witness:
     def reset(self, lost: StateInDoubt) -> None:
         self._counts[f"path: started over, {lost.cause}"] += 1
 
-    def recovered(self, shard: int, cause: str, plan: Plan) -> None:
-        self._recovered[shard] = plan.progress
+    def recovered(self, partition: int, cause: str, plan: Plan) -> None:
+        self._recovered[partition] = plan.progress
         self._counts[f"path: recovered, {cause}"] += 1
         if plan.replay > 0:
             self._counts["path: replayed"] += 1
@@ -62,10 +62,10 @@ class Witness:
     def fenced(self, owner: str) -> None:
         self._counts["path: fenced the last owner"] += 1
 
-    def foreign(self, shard: int, where: str) -> None:
+    def foreign(self, partition: int, where: str) -> None:
         self._counts["path: skipped what somebody else wrote"] += 1
 
-    def stuck(self, shard: int, error: RelayError) -> None:
+    def stuck(self, partition: int, error: RelayError) -> None:
         kind = "corrupt" if isinstance(error, CorruptState) else type(error).__name__
         self._counts[f"path: recovery put off, {kind}"] += 1
 

@@ -249,29 +249,29 @@ class PendingReader(Protocol):
     schedules in the slices as they are then. All methods raise `BacklogUnavailable` and `CorruptState`.
     """
 
-    def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
+    def slices(self, partition: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
         """Return the slices that begin at `from_ms` or later and before `before_ms`, with the records put into each.
 
         Copies are counted, too. Slices that begin outside may be among them.
         """
         ...
 
-    def expect(self, shard: int, slices: Sequence[Slice]) -> None:
+    def expect(self, partition: int, slices: Sequence[Slice]) -> None:
         """Prepare to read these next: what takes its time may begin."""
         ...
 
-    def read(self, shard: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
+    def read(self, partition: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
         """Yield all schedules of these slices in portions of bounded size, in any order. Raises `SliceGone`.
 
         What is due at or after `before_ms()`, which falls while more is found, may be left out.
         """
         ...
 
-    def ids(self, shard: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
+    def ids(self, partition: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
         """Return the entries of these ids, None where there is none, in the order asked for."""
         ...
 
-    def still_at(self, shard: int, position: Any) -> bool:
+    def still_at(self, partition: int, version: Any) -> bool:
         """Return whether the backlog is as in a shard's `Stored.state`: nobody else's, and no write is missing."""
         ...
 
@@ -283,22 +283,22 @@ class PendingReader(Protocol):
 class EmptyReader:
     """A `PendingReader` of a backlog in which nothing is stored."""
 
-    def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
+    def slices(self, partition: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
         """Return none."""
         return {}
 
-    def expect(self, shard: int, slices: Sequence[Slice]) -> None:
+    def expect(self, partition: int, slices: Sequence[Slice]) -> None:
         """Do nothing."""
 
-    def read(self, shard: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
+    def read(self, partition: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
         """Yield nothing."""
         return iter(())
 
-    def ids(self, shard: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
+    def ids(self, partition: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
         """Return None for each."""
         return [None] * len(names)
 
-    def still_at(self, shard: int, position: Any) -> bool:
+    def still_at(self, partition: int, version: Any) -> bool:
         """Return True: nobody else can have written."""
         return True
 

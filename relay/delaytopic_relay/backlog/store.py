@@ -1,7 +1,7 @@
 """The store that the core asks for: an index, over bytes, of the schedules due beyond the horizon.
 
-A backlog may lose its last writes or everything: the shard notices by the position and fills it again
-from the source topic. It must not invent or reorder anything, and a write whose expected position
+A backlog may lose its last writes or everything: the shard notices by the version and fills it again
+from the source topic. It must not invent or reorder anything, and a write whose expected version
 does not match must change nothing.
 """
 
@@ -86,56 +86,58 @@ class PutRefused(BacklogFull):
 class BacklogStore(Protocol):
     """One relay's access to the backlog; every method names the shard (the source partition).
 
-    Raises `BacklogMoved` when the position is not the expected one (another owner, or writes were
+    Raises `BacklogMoved` when the version is not the expected one (another owner, or writes were
     lost) and `BacklogUnavailable` when the backlog cannot be reached; after the latter a write may or
     may not have happened, and repeating it with the same arguments is safe.
     """
 
-    def position(self, shard: int) -> StoreVersion | None:
-        """The shard's position; None for a shard that was never claimed, or a wiped backlog."""
+    def version(self, partition: int) -> StoreVersion | None:
+        """The shard's version; None for a shard that was never claimed, or a wiped backlog."""
         ...
 
     def put(
         self,
-        shard: int,
+        partition: int,
         expected: StoreVersion | None,
         new: StoreVersion,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
     ) -> int:
-        """Append segments and set id entries, atomically with the position going from expected to new.
+        """Append segments and set id entries, atomically with the version going from expected to new.
 
-        Succeeds without a second effect when the position already is `new`. With no segments and
-        no ids this claims a shard or moves its position on. Answers how many bytes the shard takes in the backlog.
+        Succeeds without a second effect when the version already is `new`. With no segments and
+        no ids this claims a shard or moves its version on. Answers how many bytes the shard takes in the backlog.
         A full backlog refuses segments with `PutRefused`, and nothing else.
         """
         ...
 
-    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
+    def page(self, partition: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
         """Return the first slices that begin at `from_ms` or later; `count` is more than there are widths.
 
         Raises `CorruptState` where the backlog's own records of its slices contradict each other.
         """
         ...
 
-    def load(self, shard: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
+    def load(self, partition: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
         """Segments `first` to `first + count - 1` of a slice, in the order they were put."""
         ...
 
-    def load_first(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+    def load_first(
+        self, partition: int, expected: StoreVersion, slices: Sequence[Slice], count: int
+    ) -> list[list[bytes]]:
         """The first `count` segments of each of these slices, in one request."""
         ...
 
-    def ids(self, shard: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
+    def ids(self, partition: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
         """The entries of these ids, None where there is none, in the order asked for."""
         ...
 
-    def drop(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+    def drop(self, partition: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         """Forget whole slices and id entries; what is not there is not missed. Answers as `put`."""
         ...
 
-    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
-        """Forget the shard, position included, whatever it holds and whoever owns it: its owner gets `BacklogMoved`.
+    def reset(self, partition: int, slices: Iterable[Slice]) -> None:
+        """Forget the shard, version included, whatever it holds and whoever owns it: its owner gets `BacklogMoved`.
 
         `slices` are those that the caller knows, beside those that can be listed.
         """
@@ -150,15 +152,15 @@ class BacklogStore(Protocol):
         """The mark of the source's topic id; "" where that is not known."""
         ...
 
-    def topic(self, shard: int) -> str | None:
+    def topic(self, partition: int) -> str | None:
         """Return the mark of the topic that the shard's backlog was last claimed for; None where nobody has."""
         ...
 
-    def note_topic(self, shard: int) -> None:
+    def note_topic(self, partition: int) -> None:
         """Note that the shard's backlog is of this store's topic."""
         ...
 
-    def forget_topic(self, shard: int, topic_mark: str) -> int:
+    def forget_topic(self, partition: int, topic_mark: str) -> int:
         """Forget all that the shard has of the topic with this mark; answers how many records that were, about."""
         ...
 
@@ -167,17 +169,17 @@ class BacklogStore(Protocol):
         ...
 
 
-def moved(shard: int, expected: StoreVersion | None, found: StoreVersion | None) -> BacklogMoved:
-    """The error for a shard whose position is `found` and not `expected`, with the likeliest reason."""
+def moved(partition: int, expected: StoreVersion | None, found: StoreVersion | None) -> BacklogMoved:
+    """The error for a shard whose version is `found` and not `expected`, with the likeliest reason."""
     return BacklogMoved(
-        f"the backlog of shard {shard} is at {_text(found)}, not at {_text(expected)}: {_reason(expected, found)}"
+        f"the backlog of shard {partition} is at {_text(found)}, not at {_text(expected)}: {_reason(expected, found)}"
     )
 
 
-def _text(position: StoreVersion | None) -> str:
-    if position is None:
-        return "no position"
-    return f"offset {position.offset} (write {position.counter} of {position.owner})"
+def _text(version: StoreVersion | None) -> str:
+    if version is None:
+        return "no version"
+    return f"offset {version.offset} (write {version.counter} of {version.owner})"
 
 
 def _reason(expected: StoreVersion | None, found: StoreVersion | None) -> str:

@@ -202,7 +202,7 @@ class Addressing:
         self._used_refusals: set[tuple[int, int]] = set()
 
     def departing(
-        self, shard: int, schedules: Sequence[Schedule], sent_ms: int
+        self, partition: int, schedules: Sequence[Schedule], sent_ms: int
     ) -> tuple[list[Departing], list[Reject]]:
         """The records for the target in their order, plain ones in batches, and what cannot be delivered after all."""
         departing: list[Departing] = []
@@ -210,16 +210,16 @@ class Addressing:
         # What was refused before is looked at one by one, and in turn each record has a partition of its own.
         packs = self.packs and not self.refused and self._partitioning is not Partitioning.ROUND_ROBIN
         if not packs:
-            records, rejects = self.records(shard, schedules, sent_ms)
+            records, rejects = self.records(partition, schedules, sent_ms)
             return [*records], rejects
-        parts = receipt_parts(self._source, shard, sent_ms)
+        parts = receipt_parts(self._source, partition, sent_ms)
         if schedules and all_plain(schedules) and sizes(schedules).largest <= self.certain_bytes:
-            return [Batch(self._target, self._partition(shard), [*schedules], parts)], rejects
+            return [Batch(self._target, self._partition(partition), [*schedules], parts)], rejects
         for plain, run in groupby(schedules, key=self._leaves_in_a_batch):
             if plain:
-                departing.append(Batch(self._target, self._partition(shard), [*run], parts))
+                departing.append(Batch(self._target, self._partition(partition), [*run], parts))
             else:
-                records, refused = self.records(shard, [*run], sent_ms)
+                records, refused = self.records(partition, [*run], sent_ms)
                 departing += records
                 rejects += refused
         return departing, rejects
@@ -228,17 +228,19 @@ class Addressing:
         # It takes more memory than its value has bytes.
         return schedule.plain and size(schedule) <= self.certain_bytes
 
-    def records(self, shard: int, schedules: Sequence[Schedule], sent_ms: int) -> tuple[list[Outgoing], list[Reject]]:
+    def records(
+        self, partition: int, schedules: Sequence[Schedule], sent_ms: int
+    ) -> tuple[list[Outgoing], list[Reject]]:
         """The records for the target, and what cannot be delivered after all.
 
         The receipt comes last: a record that was delivered before keeps its older receipts in front of it.
         """
-        target, certain, same = self._target, self.certain_bytes, self._partition(shard)
-        timed, timeless = ReceiptForm.of(self._source, shard, sent_ms)
+        target, certain, same = self._target, self.certain_bytes, self._partition(partition)
+        timed, timeless = ReceiptForm.of(self._source, partition, sent_ms)
         records: list[Outgoing] = []
         rejects: list[Reject] = []
         suspicious, writers = bool(self.refused), self._writers
-        departure = Departure(self._source, shard, sent_ms)
+        departure = Departure(self._source, partition, sent_ms)
         for schedule in schedules:
             # Without a call for each: `ReceiptForm.fill` takes longer.
             receipt = (
@@ -278,7 +280,7 @@ class Addressing:
                 or schedule.target is not None
                 or (value is not None and len(value) > certain)
             ):
-                reject = self._objection(shard, schedule, record, sent_ms)
+                reject = self._objection(partition, schedule, record, sent_ms)
                 if reject is not None:
                     rejects.append(reject)
                     continue
@@ -331,9 +333,11 @@ class Addressing:
             r._replace(partition=self._turn()) if r.topic == self._target and r.partition < 0 else r for r in records
         ]
 
-    def restated(self, shard: int, restated: Sequence[Restated], sent_ms: int) -> tuple[list[Outgoing], list[Reject]]:
+    def restated(
+        self, partition: int, restated: Sequence[Restated], sent_ms: int
+    ) -> tuple[list[Outgoing], list[Reject]]:
         """The records for the source itself, and the schedules that cannot be written there once more."""
-        departure = Departure(self._source, shard, sent_ms)
+        departure = Departure(self._source, partition, sent_ms)
         records: list[Outgoing] = []
         rejects: list[Reject] = []
         for each in restated:
@@ -361,9 +365,9 @@ class Addressing:
         record = Outgoing(written.topic, written.value, written.key, written.headers, written.partition)
         return self._too_large(departure.partition, schedule, record) or record
 
-    def _partition_of(self, topic: str, written: Written, shard: int) -> int:
+    def _partition_of(self, topic: str, written: Written, partition: int) -> int:
         if written.partition == ANY_PARTITION and written.partition_key is None:
-            return self._partition(shard) if topic == self._target else ANY_PARTITION
+            return self._partition(partition) if topic == self._target else ANY_PARTITION
         count = self.count(topic)
         if count is None:
             return written.partition
@@ -375,18 +379,18 @@ class Addressing:
             raise RecordError(DeadLetterReason.UNKNOWN_TARGET, detail)
         return written.partition
 
-    def _partition(self, shard: int) -> int:
-        return shard if self._same_partition else ANY_PARTITION
+    def _partition(self, partition: int) -> int:
+        return partition if self._same_partition else ANY_PARTITION
 
     def _turn(self) -> int:
         self._next_partition = (self._next_partition + 1) % self._partitions
         return self._next_partition
 
-    def _objection(self, shard: int, schedule: Schedule, record: Outgoing, sent_ms: int) -> Reject | None:
+    def _objection(self, partition: int, schedule: Schedule, record: Outgoing, sent_ms: int) -> Reject | None:
         """Return why this schedule goes to the dead-letter topic instead; None if it does not."""
-        refused = self.refused.get((shard, schedule.offset))
+        refused = self.refused.get((partition, schedule.offset))
         if refused is not None:
-            self._used_refusals.add((shard, schedule.offset))
+            self._used_refusals.add((partition, schedule.offset))
             return _reject(schedule, refused.reason, refused.detail)
         if schedule.expires_ms is not None and sent_ms > schedule.expires_ms:
             return _reject(
@@ -404,12 +408,12 @@ class Addressing:
                 DeadLetterReason.UNKNOWN_TARGET,
                 f"the topic {record.topic} does not exist, or this relay's user may not describe it and write to it",
             )
-        return self._too_large(shard, schedule, record)
+        return self._too_large(partition, schedule, record)
 
-    def _too_large(self, shard: int, schedule: Schedule, record: Outgoing) -> Reject | None:
+    def _too_large(self, partition: int, schedule: Schedule, record: Outgoing) -> Reject | None:
         limit = self._limit(record.topic)
         size = record_batch_bytes(record.key, record.value, record.headers)
-        if limit is None or size <= limit or self._may_fit((shard, schedule.offset), record.value, limit):
+        if limit is None or size <= limit or self._may_fit((partition, schedule.offset), record.value, limit):
             return None
         detail = f"it takes {size} bytes with its receipt, {record.topic} allows {limit} (max.message.bytes)"
         return _reject(schedule, DeadLetterReason.TOO_LARGE, detail)
@@ -425,28 +429,28 @@ class Addressing:
         self.doubtful[place] = limit
         return True
 
-    def dead_letters(self, shard: int, rejects: Sequence[Reject], sent_ms: int) -> list[Outgoing]:
+    def dead_letters(self, partition: int, rejects: Sequence[Reject], sent_ms: int) -> list[Outgoing]:
         """The records for the dead-letter topic: untouched, with reason and source coordinates appended.
 
         A dialect may put its own words between, or the record into a document of its own.
         """
-        departure = Departure(self._source, shard, sent_ms)
+        departure = Departure(self._source, partition, sent_ms)
         records: list[Outgoing] = []
         for reject in rejects:
             records += self._dead_letter_of(departure, reject)
         return records
 
     def _dead_letter_of(self, departure: Departure, reject: Reject) -> Sequence[Outgoing]:
-        source, shard, sent_ms = departure
-        letter = DeadLetter(reject.reason.value, reject.detail, source, shard, reject.offset, sent_ms)
+        source, partition, sent_ms = departure
+        letter = DeadLetter(reject.reason.value, reject.detail, source, partition, reject.offset, sent_ms)
         own = self._letter(reject, departure)
         headers = [*own.headers, *dead_letter_headers(letter)]
-        refused = self.refused.get((shard, reject.offset))
+        refused = self.refused.get((partition, reject.offset))
         was_refused = refused is not None and refused.dead_letter
         if refused is not None:
-            self._used_refusals.add((shard, reject.offset))
+            self._used_refusals.add((partition, reject.offset))
         if not was_refused and (
-            self._fits(self._dead_letter, own.key, own.value, headers) or self._letter_may_fit(shard, reject)
+            self._fits(self._dead_letter, own.key, own.value, headers) or self._letter_may_fit(partition, reject)
         ):
             record = Outgoing(self._dead_letter, own.value, own.key, headers)
             # Where Kafka refused one of them, nobody knows which: the letter goes alone.
@@ -465,12 +469,12 @@ class Addressing:
         fits = self._fits(topic, key, None, headers)
         return [Outgoing(topic, None, key, headers, tombstone.partition)] if fits else []
 
-    def _letter_may_fit(self, shard: int, reject: Reject) -> bool:
+    def _letter_may_fit(self, partition: int, reject: Reject) -> bool:
         """Return whether a dead letter may fit once it is compressed.
 
         Of what Kafka has refused already only what is likely to fit is tried again, as each refusal costs a tick.
         """
-        limit, place, value = self._limit(self._dead_letter), (shard, reject.offset), reject.value or b""
+        limit, place, value = self._limit(self._dead_letter), (partition, reject.offset), reject.value or b""
         if limit is None:
             return False
         refused = self.doubtful.get(place) if reject.reason is DeadLetterReason.TOO_LARGE else None
@@ -482,10 +486,10 @@ class Addressing:
         limit = self._limit(topic)
         return limit is None or record_batch_bytes(key, value, headers) <= limit
 
-    def forget_refusals(self, shards: Collection[int]) -> None:
-        """Forget what was refused of these shards: when they are read again, their offsets may mean other records."""
+    def forget_refusals(self, partitions: Collection[int]) -> None:
+        """Forget what was refused of these: when they are read again, their offsets may mean other records."""
         for known in (self.refused, self.doubtful):
-            for place in [place for place in known if place[0] in shards]:
+            for place in [place for place in known if place[0] in partitions]:
                 del known[place]
 
     def refusals_settled(self, *, committed: bool) -> None:
@@ -521,9 +525,9 @@ def source_of(headers: Headers) -> tuple[int | None, int | None, bool]:
         if value is None:
             continue
         if name in (RECEIPT, RESTATED):
-            _, shard, place, _ = value.split(b":", 3)
-            return int(shard), int(place.partition(b"@")[0]), False
+            _, partition, place, _ = value.split(b":", 3)
+            return int(partition), int(place.partition(b"@")[0]), False
         if name == DEAD_LETTER_SOURCE:
-            _, shard, offset = value.rsplit(b":", 2)
-            return int(shard), int(offset), True
+            _, partition, offset = value.rsplit(b":", 2)
+            return int(partition), int(offset), True
     return None, None, False

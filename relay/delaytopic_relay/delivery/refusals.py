@@ -12,14 +12,14 @@ from delaytopic_relay.errors import RecordsRefused
 
 
 class Refusal(NamedTuple):
-    """A record that Kafka refuses for good; `shard` and `offset` are None when only the error is known.
+    """A record that Kafka refuses for good; `partition` and `offset` are None when only the error is known.
 
     `dead_letter` tells that it was the dead letter of that source record.
     """
 
     error: str
     too_large: bool
-    shard: int | None = None
+    partition: int | None = None
     offset: int | None = None
     dead_letter: bool = False
 
@@ -33,10 +33,12 @@ def note_refusals(addressing: Addressing, refusals: Sequence[Refusal]) -> None:
     if not refusals:
         return
     for refusal in refusals:
-        if refusal.shard is not None and refusal.offset is not None:
+        if refusal.partition is not None and refusal.offset is not None:
             reason = DeadLetterReason.TOO_LARGE if refusal.too_large else DeadLetterReason.REFUSED_BY_KAFKA
-            addressing.refused[refusal.shard, refusal.offset] = Refused(reason, refusal.error, refusal.dead_letter)
-    if any(refusal.too_large and (refusal.shard, refusal.offset) not in addressing.doubtful for refusal in refusals):
+            addressing.refused[refusal.partition, refusal.offset] = Refused(reason, refusal.error, refusal.dead_letter)
+    if any(
+        refusal.too_large and (refusal.partition, refusal.offset) not in addressing.doubtful for refusal in refusals
+    ):
         addressing.certain_bytes = 0
     raise RecordsRefused(f"Kafka refused {len(refusals)} records: {refusals[0].error}")
 
@@ -75,28 +77,28 @@ class OneByOne:
 
 
 Sent = Sequence[tuple[int, Sequence[Schedule]]]
-"""Schedules that a tick sent, by shard, in the order of sending."""
+"""Schedules that a tick sent, by partition, in the order of sending."""
 
 
 def dead_letters_for(refusals: Sequence[Refusal], sent: Sent) -> tuple[dict[int, list[Reject]], list[Refusal]]:
     """Without transactions what was sent with a refused record stays: only that record goes to the dead-letter topic.
 
-    Returns the rejects by shard, and the refusals whose record is not known.
+    Returns the rejects by partition, and the refusals whose record is not known.
     """
     rejects: dict[int, list[Reject]] = {}
     unknown: list[Refusal] = []
     for refusal in refusals:
         schedule = None if refusal.dead_letter else _find(refusal, sent)
-        if schedule is None or refusal.shard is None:
+        if schedule is None or refusal.partition is None:
             unknown.append(refusal)
             continue
         reason = DeadLetterReason.TOO_LARGE if refusal.too_large else DeadLetterReason.REFUSED_BY_KAFKA
         offset, key, value, headers = schedule.offset, schedule.key, schedule.value, schedule.headers
         reject = Reject(offset, key, value, headers, reason, refusal.error, schedule.timestamp_ms)
-        rejects.setdefault(refusal.shard, []).append(reject)
+        rejects.setdefault(refusal.partition, []).append(reject)
     return rejects, unknown
 
 
 def _find(refusal: Refusal, sent: Sent) -> Schedule | None:
-    of_shard = (schedules for shard, schedules in sent if shard == refusal.shard)
-    return next((s for schedules in of_shard for s in schedules if s.offset == refusal.offset), None)
+    of_it = (schedules for partition, schedules in sent if partition == refusal.partition)
+    return next((s for schedules in of_it for s in schedules if s.offset == refusal.offset), None)

@@ -11,7 +11,7 @@ SHARE = 16
 
 
 class SentBatches:
-    """Schedules in the order in which they were sent, by shard: one that Kafka refuses after all is a dead letter then.
+    """Schedules in the order in which they were sent, by partition: one that Kafka refuses becomes a dead letter then.
 
     Those of a tick that has ended are forgotten little by little: all at once takes 3 us a record, for which what is
     due would have to wait.
@@ -21,9 +21,9 @@ class SentBatches:
         self.batches: list[tuple[int, Sequence[Schedule]]] = []
         self._settled: list[tuple[int, Sequence[Schedule]]] = []
 
-    def add(self, shard: int, schedules: Sequence[Schedule]) -> None:
+    def add(self, partition: int, schedules: Sequence[Schedule]) -> None:
         """One more batch was sent."""
-        self.batches.append((shard, schedules))
+        self.batches.append((partition, schedules))
 
     def settle(self) -> None:
         """Nothing of it will be asked for; what an earlier tick has left goes at once, so that it never adds up."""

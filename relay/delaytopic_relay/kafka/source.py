@@ -80,8 +80,8 @@ log = structlog.get_logger()
 
 
 class _Taken(NamedTuple):
-    """The take of one poll: by shard its commands, the offset behind them, the source's end, the leader epochs and what
-    cannot be read; and what was heard.
+    """The take of one poll: by partition its commands, the offset behind them, the source's end, the leader epochs and
+    what cannot be read; and what was heard.
     """
 
     commands: dict[int, list[Command]]
@@ -133,7 +133,7 @@ class KafkaSource:
         self._doubtful = Consumer({**doubtful, "enable.auto.commit": False}, logger=client_logger("source"))
         self._assigned: set[int] = set()
         self._ends: dict[int, int] = {}
-        # Behind the last record that was handed out of each shard; none before a shard is read.
+        # Behind the last record that was handed out of each partition; none before one is read.
         self._next: dict[int, int] = {}
         self._assignment: Assignment | None = None
 
@@ -141,42 +141,42 @@ class KafkaSource:
         """Join the group; the assignment is told inside `poll`."""
         self._assignment = assignment
 
-        def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
-            shards = [partition.partition for partition in partitions]
+        def on_assign(consumer: Consumer, assigned: list[TopicPartition]) -> None:
+            partitions = [each.partition for each in assigned]
             # Not at the end: to look that up may outlive the seek to where reading begins, and records in between are
             # lost. What is fetched from here by mistake is done, and known to be.
-            consumer.incremental_assign([TopicPartition(self._topic, shard, 0) for shard in shards])
-            consumer.pause([TopicPartition(self._topic, shard) for shard in shards])
-            self._assigned.update(shards)
+            consumer.incremental_assign([TopicPartition(self._topic, partition, 0) for partition in partitions])
+            consumer.pause([TopicPartition(self._topic, partition) for partition in partitions])
+            self._assigned.update(partitions)
             if MEMBER_NAME in self._settings:
                 self._group_watch.watch()
-            log.info("shards assigned", partitions=shards)
-            assignment.assigned(shards)
+            log.info("partitions assigned", partitions=partitions)
+            assignment.assigned(partitions)
 
-        def on_revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:
-            shards = [partition.partition for partition in partitions]
-            log.info("shards revoked", partitions=shards)
-            assignment.revoked(shards)
-            self._let_go(shards)
-            consumer.incremental_unassign(partitions)
+        def on_revoke(consumer: Consumer, revoked: list[TopicPartition]) -> None:
+            partitions = [each.partition for each in revoked]
+            log.info("partitions revoked", partitions=partitions)
+            assignment.revoked(partitions)
+            self._let_go(partitions)
+            consumer.incremental_unassign(revoked)
 
-        def on_lost(consumer: Consumer, partitions: list[TopicPartition]) -> None:
-            shards = [partition.partition for partition in partitions]
-            log.warning("shards lost", partitions=shards)
-            assignment.lost(shards)
-            self._let_go(shards)
-            consumer.incremental_unassign(partitions)
+        def on_lost(consumer: Consumer, lost: list[TopicPartition]) -> None:
+            partitions = [each.partition for each in lost]
+            log.warning("partitions lost", partitions=partitions)
+            assignment.lost(partitions)
+            self._let_go(partitions)
+            consumer.incremental_unassign(lost)
 
         self._consumer.subscribe([self._topic], on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
 
-    def _let_go(self, shards: Iterable[int]) -> None:
-        for shard in shards:
-            self._assigned.discard(shard)
-            self._next.pop(shard, None)
-        self._paused_ends.resumed(shards)
+    def _let_go(self, partitions: Iterable[int]) -> None:
+        for partition in partitions:
+            self._assigned.discard(partition)
+            self._next.pop(partition, None)
+        self._paused_ends.resumed(partitions)
 
     def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Batch]:
-        """Up to `limit` records by shard; the first is waited for, the others join it within two milliseconds.
+        """Up to `limit` records by partition; the first is waited for, the others join it within two milliseconds.
 
         Each portion is read at once, while the processor still has it at hand (0.3 us a record less than all at the
         end, and 1.0 where records stay packed, as their messages are given back at once, too).
@@ -205,25 +205,25 @@ class KafkaSource:
         return self._batches_of(taken)
 
     def _take(self, messages: Sequence[Message], read: ReadAll, taken: _Taken) -> None:
-        """Read a portion of records, shard by shard."""
+        """Read a portion of records, partition by partition."""
         groups: dict[int, list[Message]] = {}
         for message in map(_limit_headers, messages):
             if message.error() is not None:
                 self._note(message, taken)
                 continue
-            shard = message.partition() or 0
-            group = groups.get(shard)
+            partition = message.partition() or 0
+            group = groups.get(partition)
             if group is None:
-                groups[shard] = [message]
+                groups[partition] = [message]
             else:
                 group.append(message)
-        for shard, group in groups.items():
-            taken.next[shard] = (group[-1].offset() or 0) + 1
-            _note_epochs(group, taken.epochs.setdefault(shard, []))
-            taken.commands.setdefault(shard, []).extend(read(cast(Group, group)))
+        for partition, group in groups.items():
+            taken.next[partition] = (group[-1].offset() or 0) + 1
+            _note_epochs(group, taken.epochs.setdefault(partition, []))
+            taken.commands.setdefault(partition, []).extend(read(cast(Group, group)))
 
     def _batches_of(self, taken: _Taken) -> dict[int, Batch]:
-        """Act on what was heard; return the batches by shard, none if the member was replaced."""
+        """Act on what was heard; return the batches by partition, none if the member was replaced."""
         step = next_step(taken.heard)
         if step is Step.JOIN_WITHOUT_NAME:
             self._join_anew(taken.heard[Answer.FENCED])
@@ -235,34 +235,36 @@ class KafkaSource:
         self._next.update(taken.ends)
         self._next.update(taken.next)
         commands, ends, epochs, bad = taken.commands, taken.ends, taken.epochs, taken.bad
-        shards = commands.keys() | ends.keys() | bad.keys()
+        partitions = commands.keys() | ends.keys() | bad.keys()
         return {
-            shard: Batch(commands.get(shard, []), ends.get(shard), epochs.get(shard, ()), bad.get(shard))
-            for shard in shards
+            partition: Batch(
+                commands.get(partition, []), ends.get(partition), epochs.get(partition, ()), bad.get(partition)
+            )
+            for partition in partitions
         }
 
     def _note(self, message: Message, taken: _Taken) -> None:
         error = message.error()
         assert error is not None
-        shard, offset = message.partition(), message.offset()
-        if error.code() == KafkaError._PARTITION_EOF and shard is not None and offset is not None:
-            taken.ends[shard] = offset
+        partition, offset = message.partition(), message.offset()
+        if error.code() == KafkaError._PARTITION_EOF and partition is not None and offset is not None:
+            taken.ends[partition] = offset
             return
-        if error.code() in UNREADABLE and shard is not None and offset is not None:
-            taken.bad[shard] = BadBatch(offset, error.str())
+        if error.code() in UNREADABLE and partition is not None and offset is not None:
+            taken.bad[partition] = BadBatch(offset, error.str())
             return
         answer = _heard(error)
         taken.heard[answer] = error.str()
         if answer is Answer.PASSING:
-            log.warning("source not readable", topic=self._topic, partition=shard, reason=error.str())
+            log.warning("source not readable", topic=self._topic, partition=partition, reason=error.str())
 
     def _join_anew(self, reason: str) -> None:
         """Replace a member that has failed for good by one without a name."""
         assert self._assignment is not None
         log.warning("joining the group anew, without a name", group=self._group, reason=reason)
-        shards = [*self._assigned]
-        self._assignment.lost(shards)
-        self._let_go(shards)
+        partitions = [*self._assigned]
+        self._assignment.lost(partitions)
+        self._let_go(partitions)
         self._consumer.close()
         self._settings.pop(MEMBER_NAME, None)
         self._group_watch.rest()
@@ -276,12 +278,12 @@ class KafkaSource:
         self._leave()
         self.subscribe(self._assignment)
 
-    def read_from(self, shard: int, offset: int) -> None:
+    def read_from(self, partition: int, offset: int) -> None:
         """Seek and resume."""
-        self._next[shard] = offset
-        self._paused_ends.resumed([shard])
-        self._act(lambda: self._seek(TopicPartition(self._topic, shard, offset)))
-        self._act(lambda: self._consumer.resume(self._partitions([shard])))
+        self._next[partition] = offset
+        self._paused_ends.resumed([partition])
+        self._act(lambda: self._seek(TopicPartition(self._topic, partition, offset)))
+        self._act(lambda: self._consumer.resume(self._places([partition])))
 
     def _seek(self, place: TopicPartition) -> None:
         try:
@@ -293,23 +295,23 @@ class KafkaSource:
             self._consumer.incremental_unassign([place])
             self._consumer.incremental_assign([place])
 
-    def pause(self, shards: Iterable[int]) -> None:
-        """Stop reading these shards, as far as they are ours."""
-        partitions = self._partitions(shards)
-        self._act(lambda: self._consumer.pause(partitions))
-        self._paused_ends.paused(partition.partition for partition in partitions)
+    def pause(self, partitions: Iterable[int]) -> None:
+        """Stop reading these partitions, as far as they are ours."""
+        places = self._places(partitions)
+        self._act(lambda: self._consumer.pause(places))
+        self._paused_ends.paused(place.partition for place in places)
 
-    def resume(self, shards: Iterable[int]) -> None:
+    def resume(self, partitions: Iterable[int]) -> None:
         """Read on behind what was handed out, as far as they are ours and were read before."""
-        known = [shard for shard in shards if shard in self._assigned and shard in self._next]
+        known = [partition for partition in partitions if partition in self._assigned and partition in self._next]
         self._paused_ends.resumed(known)
-        self._act(lambda: self._consumer.resume(self._partitions(known)))
+        self._act(lambda: self._consumer.resume(self._places(known)))
         # The client's fetching thread sleeps for up to a second while all is paused, and only a seek wakes it.
-        for shard in known:
-            self._act(partial(self._consumer.seek, TopicPartition(self._topic, shard, self._next[shard])))
+        for partition in known:
+            self._act(partial(self._consumer.seek, TopicPartition(self._topic, partition, self._next[partition])))
 
-    def _partitions(self, shards: Iterable[int]) -> list[TopicPartition]:
-        return [TopicPartition(self._topic, shard) for shard in shards if shard in self._assigned]
+    def _places(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, partition) for partition in partitions if partition in self._assigned]
 
     def _act(self, action: Callable[[], object]) -> None:
         try:
@@ -317,9 +319,9 @@ class KafkaSource:
         except KafkaException as error:
             raise KafkaUnavailable(f"{self._topic}: {error.args[0].str()}") from error
 
-    def look(self, shards: Sequence[int]) -> Callable[[], Seen]:
+    def look(self, partitions: Sequence[int]) -> Callable[[], Seen]:
         """Ask the brokers for the topic's id and the ends of its logs, side by side."""
-        topic, ends = self._ask_topic(), self._ask_ends(shards, IsolationLevel.READ_UNCOMMITTED)
+        topic, ends = self._ask_topic(), self._ask_ends(partitions, IsolationLevel.READ_UNCOMMITTED)
 
         def seen() -> Seen:
             try:
@@ -327,9 +329,9 @@ class KafkaSource:
             except (KafkaException, TimeoutError) as error:
                 raise KafkaUnavailable(f"the id of the topic {self._topic} is not known: {error}") from error
             wait([*ends.values()], REQUEST_TIMEOUT_S)
-            told = {shard: each for shard, each in ends.items() if each.done() and each.exception() is None}
-            epochs = {shard: each.result().leader_epoch for shard, each in told.items()}
-            known = {shard: epoch for shard, epoch in epochs.items() if epoch is not None and epoch >= 0}
+            told = {partition: each for partition, each in ends.items() if each.done() and each.exception() is None}
+            epochs = {partition: each.result().leader_epoch for partition, each in told.items()}
+            known = {partition: epoch for partition, epoch in epochs.items() if epoch is not None and epoch >= 0}
             return Seen(self._source_topic._replace(topic_id=topic_id), known)
 
         return seen
@@ -357,12 +359,12 @@ class KafkaSource:
         cut = {each: first.offset is None or first.offset < places[each].position for each, first in found.items()}
         return cut | {each: not same[each] for each in same.keys() - begins.keys()}
 
-    def _behind_last(self, shard: int, place: Place, *, gone: bool) -> TopicPartition:
+    def _behind_last(self, partition: int, place: Place, *, gone: bool) -> TopicPartition:
         """Return where to read what follows the last record below a place: what the source still has of it."""
-        low = self.bounds(shard).low if gone else 0
+        low = self.bounds(partition).low if gone else 0
         if low >= place.behind or place.epoch < 0:
-            return TopicPartition(self._topic, shard, max(low, place.behind))
-        return TopicPartition(self._topic, shard, place.behind, leader_epoch=place.epoch)
+            return TopicPartition(self._topic, partition, max(low, place.behind))
+        return TopicPartition(self._topic, partition, place.behind, leader_epoch=place.epoch)
 
     def _first_of(self, begins: Mapping[int, TopicPartition], isolation_level: str) -> dict[int, _First]:
         """Return what is found from each place on; without an answer it is left out."""
@@ -385,60 +387,60 @@ class KafkaSource:
             consumer.close()
         return found
 
-    def first_at(self, shard: int, time_ms: int) -> int | None:
+    def first_at(self, partition: int, time_ms: int) -> int | None:
         """Ask the broker."""
         try:
             (found,) = self._doubtful.offsets_for_times(
-                [TopicPartition(self._topic, shard, time_ms)], timeout=REQUEST_TIMEOUT_S
+                [TopicPartition(self._topic, partition, time_ms)], timeout=REQUEST_TIMEOUT_S
             )
         except KafkaException as error:
-            raise KafkaUnavailable(f"offsets of {self._topic}[{shard}]: {error.args[0].str()}") from error
+            raise KafkaUnavailable(f"offsets of {self._topic}[{partition}]: {error.args[0].str()}") from error
         return found.offset if found.offset >= 0 else None
 
-    def bounds(self, shard: int) -> Bounds:
+    def bounds(self, partition: int) -> Bounds:
         """Ask the broker."""
-        return self._bounds(self._consumer, shard)
+        return self._bounds(self._consumer, partition)
 
-    def end(self, shard: int) -> int:
+    def end(self, partition: int) -> int:
         """Ask the broker, for what is not yet committed, too."""
-        return self._bounds(self._doubtful, shard).end
+        return self._bounds(self._doubtful, partition).end
 
-    def _bounds(self, consumer: Consumer, shard: int) -> Bounds:
+    def _bounds(self, consumer: Consumer, partition: int) -> Bounds:
         try:
-            found = consumer.get_watermark_offsets(TopicPartition(self._topic, shard), timeout=REQUEST_TIMEOUT_S)
+            found = consumer.get_watermark_offsets(TopicPartition(self._topic, partition), timeout=REQUEST_TIMEOUT_S)
         except KafkaException as error:
-            raise KafkaUnavailable(f"offsets of {self._topic}[{shard}]: {error.args[0].str()}") from error
+            raise KafkaUnavailable(f"offsets of {self._topic}[{partition}]: {error.args[0].str()}") from error
         if found is None:
-            raise KafkaUnavailable(f"offsets of {self._topic}[{shard}]: no answer within {REQUEST_TIMEOUT_S:.0f} s")
+            raise KafkaUnavailable(f"offsets of {self._topic}[{partition}]: no answer within {REQUEST_TIMEOUT_S:.0f} s")
         return Bounds(*found)
 
-    def ends(self, shards: Iterable[int]) -> dict[int, int]:
-        """The ends that came with the last fetches; of paused shards, those that brokers told a few seconds ago."""
+    def ends(self, partitions: Iterable[int]) -> dict[int, int]:
+        """The ends that came with the last fetches; of paused partitions, those that brokers told a few seconds ago."""
         found: dict[int, int] = {}
-        for shard in self._assigned.intersection(shards):
-            bounds = self._consumer.get_watermark_offsets(TopicPartition(self._topic, shard), cached=True)
+        for partition in self._assigned.intersection(partitions):
+            bounds = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
             if bounds[1] >= 0:
-                found[shard] = bounds[1]
+                found[partition] = bounds[1]
         return found | self._paused_ends.known(time.monotonic())
 
-    def open_transactions(self, shards: Iterable[int]) -> dict[int, OpenTransaction]:
+    def open_transactions(self, partitions: Iterable[int]) -> dict[int, OpenTransaction]:
         """Ask the brokers, of partitions that have more than was read, and return what they told before."""
-        ends = self.ends(shards)
-        ahead = {shard for shard, end in ends.items() if end > self._next.get(shard, end)}
+        ends = self.ends(partitions)
+        ahead = {partition for partition, end in ends.items() if end > self._next.get(partition, end)}
         return self._open_transactions.known(ends, ahead, time.monotonic())
 
-    def last_committed(self, shards: Sequence[int]) -> dict[int, Committed]:
+    def last_committed(self, partitions: Sequence[int]) -> dict[int, Committed]:
         """Through a `read_uncommitted` consumer that never joins the group: it does not wait for open transactions."""
-        return self._committed_of(self._doubtful, shards)
+        return self._committed_of(self._doubtful, partitions)
 
-    def committed(self, shards: Sequence[int]) -> dict[int, Committed]:
+    def committed(self, partitions: Sequence[int]) -> dict[int, Committed]:
         """Through the `read_committed` consumer, which waits until no transaction is in doubt."""
-        return self._committed_of(self._consumer, shards)
+        return self._committed_of(self._consumer, partitions)
 
-    def _committed_of(self, consumer: Consumer, shards: Sequence[int]) -> dict[int, Committed]:
-        partitions = [TopicPartition(self._topic, shard) for shard in shards]
+    def _committed_of(self, consumer: Consumer, partitions: Sequence[int]) -> dict[int, Committed]:
+        places = [TopicPartition(self._topic, partition) for partition in partitions]
         try:
-            return _committed(consumer.committed(partitions, timeout=REQUEST_TIMEOUT_S))
+            return _committed(consumer.committed(places, timeout=REQUEST_TIMEOUT_S))
         except KafkaException as error:
             raise KafkaUnavailable(f"committed offsets of group {self._group}: {error.args[0].str()}") from error
 
@@ -656,7 +658,7 @@ def _limit_headers(message: Message) -> Message:
 
 def offsets_of(topic: str, progress: Mapping[int, Progress]) -> list[TopicPartition]:
     """Progress as offsets with metadata."""
-    return [TopicPartition(topic, shard, new.offset, encode_metadata(new)) for shard, new in progress.items()]
+    return [TopicPartition(topic, partition, new.offset, encode_metadata(new)) for partition, new in progress.items()]
 
 
 def _committed(partitions: Sequence[TopicPartition] | None) -> dict[int, Committed]:

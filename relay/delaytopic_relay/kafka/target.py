@@ -294,8 +294,8 @@ class KafkaTarget:
         if error.code() not in ABOUT_THE_RECORD:
             return Refusal(text, too_large=False)
         self._one_by_one.refused(known=True)
-        shard, offset, dead_letter = source_of(record.headers)
-        return Refusal(text, error.code() == KafkaError.MSG_SIZE_TOO_LARGE, shard, offset, dead_letter)
+        partition, offset, dead_letter = source_of(record.headers)
+        return Refusal(text, error.code() == KafkaError.MSG_SIZE_TOO_LARGE, partition, offset, dead_letter)
 
     def store(self, records: Sequence[Outgoing]) -> None:
         """Store as `send` does: all is part of the transaction."""

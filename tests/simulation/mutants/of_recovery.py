@@ -27,8 +27,8 @@ def no_lower_commit() -> Sequence[Patch]:
     def commit(self: Takeover, progress: Mapping[int, Progress], writes: Any = ()) -> None:
         known = self._source.last_committed(sorted(progress))
         higher = {
-            shard: new._replace(offset=max(new.offset, known[shard].offset)) if shard in known else new
-            for shard, new in progress.items()
+            partition: new._replace(offset=max(new.offset, known[partition].offset)) if partition in known else new
+            for partition, new in progress.items()
         }
         original(self, higher, writes)
 
@@ -69,7 +69,7 @@ def no_token() -> Sequence[Patch]:
     original = RedisBacklog._claim
 
     def claim(self: RedisBacklog, partition: int, progress: Progress) -> StoreVersion:
-        return self._positions.get(partition) or original(self, partition, progress)
+        return self._versions.get(partition) or original(self, partition, progress)
 
     return [(RedisBacklog, "_claim", claim)]
 
@@ -118,10 +118,10 @@ def reads_before_owning() -> Sequence[Patch]:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._source, name)
 
-        def committed(self, shards: Sequence[int]) -> dict[int, Committed]:
-            for shard, committed in self._source.committed(shards).items():
-                self._seen.setdefault(shard, committed)
-            return {shard: self._seen[shard] for shard in shards if shard in self._seen}
+        def committed(self, partitions: Sequence[int]) -> dict[int, Committed]:
+            for partition, committed in self._source.committed(partitions).items():
+                self._seen.setdefault(partition, committed)
+            return {partition: self._seen[partition] for partition in partitions if partition in self._seen}
 
     def init(self: Takeover, source: Any, *arguments: Any, **keywords: Any) -> None:
         remembering: Any = Remembering(source)

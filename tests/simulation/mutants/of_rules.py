@@ -122,7 +122,7 @@ def writes_dead_letters_again() -> Sequence[Patch]:
 
 
 def believes_a_backlog_of_other_rules() -> Sequence[Patch]:
-    return [(redis_backlog, "_names", lambda position, generation: True)]
+    return [(redis_backlog, "_names", lambda version, generation: True)]
 
 
 def _of_rules(name: str, sentence: str, patches: Callable[[], Sequence[Patch]], backend: str = "Edits") -> Mutant:

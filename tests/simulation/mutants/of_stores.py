@@ -11,7 +11,7 @@ from tests.support.relay.schedules import key_of
 
 from delaytopic_relay.backlog.redis import shard as shard_module
 from delaytopic_relay.backlog.redis.connection import RedisConnection
-from delaytopic_relay.backlog.redis.layout import encode_position
+from delaytopic_relay.backlog.redis.layout import encode_version
 from delaytopic_relay.backlog.redis.manager import RedisManager
 from delaytopic_relay.backlog.redis.shard import Put, RedisShard
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore, State
@@ -24,35 +24,37 @@ from delaytopic_relay.core.partition import ShardCore
 
 
 def states_the_position() -> Sequence[Patch]:
-    original = RedisShard._next_position
+    original = RedisShard._next_version
 
-    def next_position(self: RedisShard, offset: int) -> Any:
+    def next_version(self: RedisShard, offset: int) -> Any:
         return original(self, max(self.position, offset))
 
-    return [(RedisShard, "_next_position", next_position)]
+    return [(RedisShard, "_next_version", next_version)]
 
 
 def no_compare() -> Sequence[Patch]:
     put, part = MemoryBacklogStore.put, RedisBacklogStore._put_part
 
-    def put_anyway(self: MemoryBacklogStore, shard: int, expected: Any, *arguments: Any, **keywords: Any) -> int:
-        return put(self, shard, self.position(shard), *arguments, **keywords)
+    def put_anyway(self: MemoryBacklogStore, partition: int, expected: Any, *arguments: Any, **keywords: Any) -> int:
+        return put(self, partition, self.version(partition), *arguments, **keywords)
 
-    def put_part_anyway(self: RedisBacklogStore, shard: int, before: bytes, *arguments: Any, **keywords: Any) -> State:
-        return part(self, shard, encode_position(self.position(shard)), *arguments, **keywords)
+    def put_part_anyway(
+        self: RedisBacklogStore, partition: int, before: bytes, *arguments: Any, **keywords: Any
+    ) -> State:
+        return part(self, partition, encode_version(self.version(partition)), *arguments, **keywords)
 
     return [(MemoryBacklogStore, "put", put_anyway), (RedisBacklogStore, "_put_part", put_part_anyway)]
 
 
 def reads_without_comparing() -> Sequence[Patch]:
-    def owned(self: MemoryBacklogStore, shard: int, expected: Any) -> Any:
-        return self._shard(shard)
+    def owned(self: MemoryBacklogStore, partition: int, expected: Any) -> Any:
+        return self._shard(partition)
 
     original = RedisBacklogStore._read
 
-    def read(self: RedisBacklogStore, shard: int, expected: Any, *command: Any) -> Any:
-        found: Any = self.position(shard)
-        return original(self, shard, found, *command)
+    def read(self: RedisBacklogStore, partition: int, expected: Any, *command: Any) -> Any:
+        found: Any = self.version(partition)
+        return original(self, partition, found, *command)
 
     def refresh(self: RedisManager, shard: RedisShard) -> None:
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
@@ -178,11 +180,11 @@ MUTANTS = (
         "states the position P in the store instead of the committed offset",
         states_the_position,
     ),
-    Mutant("no-compare", "puts in the backlog without comparing its position", no_compare),
-    Mutant("never-looks", "never compares the backlog's position when it reads", reads_without_comparing),
+    Mutant("no-compare", "puts in the backlog without comparing its version", no_compare),
+    Mutant("never-looks", "never compares the backlog's version when it reads", reads_without_comparing),
     Mutant(
         "another-write",
-        "after a write without an answer, makes another from the same position",
+        "after a write without an answer, makes another from the same version",
         another_write_after_silence,
     ),
     Mutant("loads-uncommitted", "loads entries with offsets at or above its position", loads_what_was_never_committed),

@@ -83,7 +83,7 @@ class Setup(NamedTuple):
 class Recipe(NamedTuple):
     """One source record. `due_ms` is relative to the time it is produced, `at_ms` absolute."""
 
-    shard: int = 0
+    partition: int = 0
     due_ms: int | None = None
     at_ms: int | None = None
     name: bytes | None = None

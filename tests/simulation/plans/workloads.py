@@ -40,22 +40,22 @@ class Workload:
 
     def recipe(self, rng: random.Random) -> Recipe:
         """One record."""
-        shard = rng.randrange(self.shards)
+        partition = rng.randrange(self.shards)
         others = rng.choice(STRANGE) if rng.random() < 0.2 else ()
         value = rng.choice(BAD_VALUES) if rng.random() < 0.015 else rng.choice([b"v", b"v", b"v", b"", None])
         if rng.random() < 0.05:
-            return Recipe(shard, others=rng.choice([MALFORMED, BEYOND if not self.fixed else MALFORMED]))
+            return Recipe(partition, others=rng.choice([MALFORMED, BEYOND if not self.fixed else MALFORMED]))
         if self.fixed:
-            return Recipe(shard, value=value, others=others)
+            return Recipe(partition, value=value, others=others)
         if rng.random() < 0.03:
             others = [*others, *ELSEWHERE]
         name = rng.choice([*NAMES, b"%d" % rng.randrange(30)]) if rng.random() < self.named else None
         if name is not None and rng.random() < 0.25:
-            return Recipe(shard, name=name, cancel=True)
+            return Recipe(partition, name=name, cancel=True)
         if rng.random() < self.on_instants:
-            return Recipe(shard, at_ms=rng.choice(INSTANTS_MS), name=name, value=value, others=others)
+            return Recipe(partition, at_ms=rng.choice(INSTANTS_MS), name=name, value=value, others=others)
         due_ms = rng.choice(FAR_MS if rng.random() < self.far else NEAR_MS)
-        return Recipe(shard, due_ms, name=name, value=value, others=[*others, *_expiry(rng, due_ms)])
+        return Recipe(partition, due_ms, name=name, value=value, others=[*others, *_expiry(rng, due_ms)])
 
 
 def _expiry(rng: random.Random, due_ms: int) -> Headers:

@@ -13,10 +13,10 @@ NOBODY = Life("nobody", {})
 def damage(kafka: Kafka, bucket: int, what: str) -> None:
     """Do it to all partitions of a bucket."""
     topic = NAMES.bucket(bucket)
-    for shard in kafka.source:
-        log = kafka.stored.setdefault((topic, shard), [])
+    for partition in kafka.source:
+        log = kafka.stored.setdefault((topic, partition), [])
         if what == "foreign":
-            record = Outgoing(topic, b"hello, who is there? a stranger", None, [], shard)
+            record = Outgoing(topic, b"hello, who is there? a stranger", None, [], partition)
             log.append(Sent(record, kafka.now_ms, kafka.now_ms, NOBODY, None))
         else:
             end = len(log) // 2 if what == "truncated" else len(log)

@@ -33,8 +33,8 @@ class SimulatedBucketLog:
         self._gate = gate
         self._portion = portion
 
-    def _log(self, topic: str, shard: int) -> list[Sent | None]:
-        return self._kafka.stored.setdefault((topic, shard), [])
+    def _log(self, topic: str, partition: int) -> list[Sent | None]:
+        return self._kafka.stored.setdefault((topic, partition), [])
 
     def _stable_end(self, log: list[Sent | None]) -> int:
         for offset, sent in enumerate(log):
@@ -51,27 +51,31 @@ class SimulatedBucketLog:
             if sent is not None and (sent.transaction is None or sent.transaction.state is State.COMMITTED)
         ]
 
-    def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
-        return self._gate.call(READ, lambda: self._read(shard, bucket, offset), lambda fault: BucketPortion((), False))
+    def read(self, partition: int, bucket: int, offset: int) -> BucketPortion:
+        return self._gate.call(
+            READ, lambda: self._read(partition, bucket, offset), lambda fault: BucketPortion((), False)
+        )
 
-    def _read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
-        found = self._committed(self._log(NAMES.bucket(bucket), shard), offset)
+    def _read(self, partition: int, bucket: int, offset: int) -> BucketPortion:
+        found = self._committed(self._log(NAMES.bucket(bucket), partition), offset)
         self._kafka.counts["path: bucket read"] += 1
         records = [BucketRecord(place, sent.record.value) for place, sent in found[: self._portion]]
         return BucketPortion(records, len(found) <= self._portion)
 
-    def release(self, shard: int, bucket: int) -> None:
+    def release(self, partition: int, bucket: int) -> None:
         """Nothing is kept here."""
 
-    def ends(self, shard: int, buckets: int) -> list[int]:
-        return self._ask(ENDS, lambda: [len(self._log(topic, shard)) for topic in map(NAMES.bucket, range(buckets))])
+    def ends(self, partition: int, buckets: int) -> list[int]:
+        return self._ask(
+            ENDS, lambda: [len(self._log(topic, partition)) for topic in map(NAMES.bucket, range(buckets))]
+        )
 
-    def ids(self, shards: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
-        return self._ask(IDS, lambda: {shard: self._ids(shard) for shard in shards})
+    def ids(self, partitions: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
+        return self._ask(IDS, lambda: {partition: self._ids(partition) for partition in partitions})
 
-    def _ids(self, shard: int) -> dict[bytes, bytes]:
+    def _ids(self, partition: int) -> dict[bytes, bytes]:
         found: dict[bytes, bytes] = {}
-        log = self._log(NAMES.ids, shard)
+        log = self._log(NAMES.ids, partition)
         if self._stable_end(log) < len(log):
             self._kafka.counts["path: ids in doubt"] += 1
             raise KafkaUnavailable("the topic of ids is not read to its end")

@@ -103,7 +103,7 @@ class Group:
 
     def unowned(self) -> set[int]:
         """Return the shards that nobody has, while the group is at rest."""
-        owned = {shard for member in self._members.values() for shard in member.shards}
+        owned = {partition for member in self._members.values() for partition in member.shards}
         return set() if self._unsettled else {*self._shards} - owned
 
     def answer_to(self, member: Member) -> Answer:
@@ -180,14 +180,14 @@ class Group:
         for member in members:
             member.generation = self.generation
         if members:
-            for index, shard in enumerate(self._shards):
-                self._move(shard, members[(index + self._rotation) % len(members)])
+            for index, partition in enumerate(self._shards):
+                self._move(partition, members[(index + self._rotation) % len(members)])
 
-    def _move(self, shard: int, wanted: Member) -> None:
-        owner = next((member for member in self._members.values() if shard in member.shards), None)
+    def _move(self, partition: int, wanted: Member) -> None:
+        owner = next((member for member in self._members.values() if partition in member.shards), None)
         if owner is None:
-            wanted.shards.add(shard)
-            wanted.news.append(("assigned", [shard]))
-        elif owner is not wanted and shard not in owner.leaving:
-            owner.leaving.add(shard)
-            owner.news.append(("revoked", [shard]))
+            wanted.shards.add(partition)
+            wanted.news.append(("assigned", [partition]))
+        elif owner is not wanted and partition not in owner.leaving:
+            owner.leaving.add(partition)
+            owner.news.append(("revoked", [partition]))

@@ -64,7 +64,7 @@ class Silence(NamedTuple):
 class Kafka:
     """Everything of Kafka that survives a relay, and the world's time."""
 
-    def __init__(self, shards: int, session_ms: int) -> None:
+    def __init__(self, partitions: int, session_ms: int) -> None:
         self.now_ms = START_MS
         self.topic = SourceTopic(SOURCE, "a cluster", "1" * 22)
         self.changes: list[int] = []
@@ -75,13 +75,13 @@ class Kafka:
         """Where each change ended these logs, by shard."""
         self.accepted = NOTHING_ACCEPTED
         """What a person has said to the relays that start."""
-        self.source = {shard: SourceLog(shard) for shard in range(shards)}
+        self.source = {partition: SourceLog(partition) for partition in range(partitions)}
         self.target: list[Sent] = []
         self.stored: dict[tuple[str, int], list[Sent | None]] = {}
         """Bucket topics, by topic and partition; None is what retention, or somebody, deleted."""
         self.committed: dict[int, Committed] = {}
         self.commits: list[Commit] = []
-        self.group = Group(range(shards), session_ms)
+        self.group = Group(range(partitions), session_ms)
         self.transactions = Transactions(self._transaction_committed, self._transaction_aborted, self.silent)
         self.stones: list[Sent] = []
         """Tombstones that relays have written into the source; they are in its logs, too."""
@@ -93,8 +93,8 @@ class Kafka:
         """Somebody deletes the source and makes another of its name, perhaps in another cluster; offsets stay."""
         self.note_change(0)
         self.topic = SourceTopic(SOURCE, cluster_id or self.topic.cluster_id, topic_id)
-        for shard in self.source:
-            self.source[shard] = SourceLog(shard)
+        for partition in self.source:
+            self.source[partition] = SourceLog(partition)
 
     def note_change(self, kept: float | None = None, *, below_position: bool = False) -> None:
         """From now on relays may begin again; None if logs stay and grow, else the share of each that is kept.
@@ -102,15 +102,18 @@ class Kafka:
         Or that share of what was taken in.
         """
         self.changes.append(len(self.commits))
-        wholes = {shard: len(log.entries) for shard, log in self.source.items()}
+        wholes = {partition: len(log.entries) for partition, log in self.source.items()}
         if below_position:
-            taken = {shard: decode_progress(*committed).position for shard, committed in self.committed.items()}
-            wholes = {shard: min(whole, taken.get(shard, 0)) for shard, whole in wholes.items()}
-        share = {shard: int((kept or 0) * whole) for shard, whole in wholes.items()}
+            taken = {partition: decode_progress(*committed).position for partition, committed in self.committed.items()}
+            wholes = {partition: min(whole, taken.get(partition, 0)) for partition, whole in wholes.items()}
+        share = {partition: int((kept or 0) * whole) for partition, whole in wholes.items()}
         if below_position:
-            share = {shard: end if wholes[shard] else len(self.source[shard].entries) for shard, end in share.items()}
-        self.cuts.append({shard: end if kept is not None else NEVER_CUT for shard, end in share.items()})
-        self.former.append({shard: log.copied() for shard, log in self.source.items()})
+            share = {
+                partition: end if wholes[partition] else len(self.source[partition].entries)
+                for partition, end in share.items()
+            }
+        self.cuts.append({partition: end if kept is not None else NEVER_CUT for partition, end in share.items()})
+        self.former.append({partition: log.copied() for partition, log in self.source.items()})
 
     @property
     def reads_again(self) -> bool:
@@ -201,17 +204,17 @@ class Kafka:
         self._take(committed_of(progress), relay)
 
     def _transaction_aborted(self, transaction: Transaction) -> None:
-        for shard, within in transaction.in_source.items():
-            self.source[shard].end(within, commit=False)
+        for partition, within in transaction.in_source.items():
+            self.source[partition].end(within, commit=False)
 
     def _transaction_committed(self, transaction: Transaction) -> int:
-        for shard, within in transaction.in_source.items():
-            self.source[shard].end(within, commit=True)
+        for partition, within in transaction.in_source.items():
+            self.source[partition].end(within, commit=True)
         return self._take(transaction.offsets, transaction.owner.partition(AGAIN)[0])
 
     def _take(self, offsets: Mapping[int, Committed], relay: str) -> int:
         self.committed.update(offsets)
-        progress = {shard: decode_progress(*committed) for shard, committed in offsets.items()}
+        progress = {partition: decode_progress(*committed) for partition, committed in offsets.items()}
         self.commits.append(Commit(self.now_ms, relay, progress))
         return len(self.commits) - 1
 
@@ -233,4 +236,4 @@ class Kafka:
 
 def committed_of(progress: Mapping[int, Progress]) -> dict[int, Committed]:
     """Progress as the group coordinator keeps it."""
-    return {shard: Committed(new.offset, encode_metadata(new)) for shard, new in progress.items()}
+    return {partition: Committed(new.offset, encode_metadata(new)) for partition, new in progress.items()}

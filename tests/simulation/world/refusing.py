@@ -27,7 +27,7 @@ def refusal_of(record: Outgoing, *, careful: bool, compresses: bool) -> Refusal 
 
     So do large ones always.
     """
-    shard, offset, dead = source_of(record.headers)
+    partition, offset, dead = source_of(record.headers)
     large = record.value in LARGE_VALUES
     refused = record.value == HOPELESS if dead else record.value in BAD_VALUES
     refused = refused or (large and not dead and (record.value == STAYS or not compresses))
@@ -37,4 +37,4 @@ def refusal_of(record: Outgoing, *, careful: bool, compresses: bool) -> Refusal 
     too_large = record.value != REFUSED and not again
     if not careful and not large:
         return Refusal("refused", too_large)
-    return Refusal("refused", too_large, shard, offset, dead)
+    return Refusal("refused", too_large, partition, offset, dead)

@@ -80,11 +80,11 @@ class SimulatedSource:
             self._topic = self._kafka.topic
             raise TransactionAborted("the source was made anew")
         batches: dict[int, Batch] = {}
-        for shard in sorted(self._owned):
-            if shard in self.positions and shard not in self.paused:
-                batch = self._fetch(shard, min(limit, self.chunk), read)
+        for partition in sorted(self._owned):
+            if partition in self.positions and partition not in self.paused:
+                batch = self._fetch(partition, min(limit, self.chunk), read)
                 if batch.commands or batch.end is not None:
-                    batches[shard] = batch
+                    batches[partition] = batch
         return batches
 
     def _hear(self) -> None:
@@ -95,15 +95,15 @@ class SimulatedSource:
         if evicted_ms is not None and self._kafka.now_ms >= evicted_ms + self._deaf_ms:
             self._answer(self._kafka.group.answer_to(self.member))
         while self.member.news:
-            kind, shards = self.member.news.popleft()
+            kind, partitions = self.member.news.popleft()
             if kind == "assigned":
-                self._owned.update(shards)
-                self._assignment.assigned(shards)
+                self._owned.update(partitions)
+                self._assignment.assigned(partitions)
                 continue
             self._kafka.counts["path: revoked"] += 1
-            self._assignment.revoked(shards)
-            self._disown(shards)
-            self._kafka.group.released(self.member, shards)
+            self._assignment.revoked(partitions)
+            self._disown(partitions)
+            self._kafka.group.released(self.member, partitions)
         if self._member_name is not None and self._unowned.lasts(self._kafka.group.unowned(), self._kafka.now_ms):
             self._leave_and_join()
 
@@ -139,86 +139,94 @@ class SimulatedSource:
             self._assignment.lost(sorted(self._owned))
         self._disown(set(self._owned))
 
-    def _disown(self, shards: Iterable[int]) -> None:
-        for shard in list(shards):
-            self._owned.discard(shard)
-            self.positions.pop(shard, None)
-            self.paused.discard(shard)
+    def _disown(self, partitions: Iterable[int]) -> None:
+        for partition in list(partitions):
+            self._owned.discard(partition)
+            self.positions.pop(partition, None)
+            self.paused.discard(partition)
 
-    def _fetch(self, shard: int, limit: int, read: ReadAll) -> Batch:
-        log, position = self._kafka.source[shard], self.positions[shard]
-        cut = log.end_of_epoch(self._epochs.get(shard, log.epoch)) < position
+    def _fetch(self, partition: int, limit: int, read: ReadAll) -> Batch:
+        log, position = self._kafka.source[partition], self.positions[partition]
+        cut = log.end_of_epoch(self._epochs.get(partition, log.epoch)) < position
         if position < log.low or cut:
-            del self.positions[shard]
+            del self.positions[partition]
             self._kafka.counts["path: offset out of range"] += 1
             self._answer(Answer.OFFSET_GONE)
             return Batch([])
-        messages, self.positions[shard] = log.read(position, limit)
-        if self.positions[shard] > position:
-            self._epochs[shard] = log.entries[self.positions[shard] - 1].epoch
+        messages, self.positions[partition] = log.read(position, limit)
+        if self.positions[partition] > position:
+            self._epochs[partition] = log.entries[self.positions[partition] - 1].epoch
         end = log.stable_end
-        at_end = self.positions[shard] >= end and (bool(messages) or self._told_end.get(shard) != end)
+        at_end = self.positions[partition] >= end and (bool(messages) or self._told_end.get(partition) != end)
         if at_end:
-            self._told_end[shard] = end
+            self._told_end[partition] = end
         return Batch(read(messages), end if at_end else None, _epochs_of(messages))
 
-    def read_from(self, shard: int, offset: int) -> None:
-        self._ask("read from", lambda: self._seek(shard, offset))
+    def read_from(self, partition: int, offset: int) -> None:
+        self._ask("read from", lambda: self._seek(partition, offset))
 
-    def _seek(self, shard: int, offset: int) -> None:
-        if shard not in self._owned:
-            raise KafkaUnavailable(f"{shard} is not assigned")
-        self.positions[shard] = offset
-        self._epochs.pop(shard, None)
-        self._told_end.pop(shard, None)
-        self.paused.discard(shard)
+    def _seek(self, partition: int, offset: int) -> None:
+        if partition not in self._owned:
+            raise KafkaUnavailable(f"{partition} is not assigned")
+        self.positions[partition] = offset
+        self._epochs.pop(partition, None)
+        self._told_end.pop(partition, None)
+        self.paused.discard(partition)
 
-    def pause(self, shards: Iterable[int]) -> None:
-        self.paused.update(shard for shard in shards if shard in self._owned)
+    def pause(self, partitions: Iterable[int]) -> None:
+        self.paused.update(partition for partition in partitions if partition in self._owned)
 
-    def resume(self, shards: Iterable[int]) -> None:
-        self.paused.difference_update(list(shards))
+    def resume(self, partitions: Iterable[int]) -> None:
+        self.paused.difference_update(list(partitions))
 
-    def look(self, shards: Sequence[int]) -> Callable[[], Seen]:
-        epochs = {shard: self._kafka.source[shard].epoch for shard in shards}
+    def look(self, partitions: Sequence[int]) -> Callable[[], Seen]:
+        epochs = {partition: self._kafka.source[partition].epoch for partition in partitions}
         seen = Seen(self._kafka.topic, epochs)
         return lambda: self._ask("look", lambda: seen)
 
     def cut_below(self, places: Mapping[int, Place]) -> dict[int, bool]:
         logs = self._kafka.source
-        return self._ask("look", lambda: {shard: logs[shard].is_cut_below(*place) for shard, place in places.items()})
+        return self._ask(
+            "look", lambda: {partition: logs[partition].is_cut_below(*place) for partition, place in places.items()}
+        )
 
-    def first_at(self, shard: int, time_ms: int) -> int | None:
-        return self._ask("look", lambda: self._kafka.source[shard].first_at(time_ms))
+    def first_at(self, partition: int, time_ms: int) -> int | None:
+        return self._ask("look", lambda: self._kafka.source[partition].first_at(time_ms))
 
-    def bounds(self, shard: int) -> Bounds:
-        log = self._kafka.source[shard]
+    def bounds(self, partition: int) -> Bounds:
+        log = self._kafka.source[partition]
         return self._ask("bounds", lambda: Bounds(log.low, log.stable_end))
 
-    def end(self, shard: int) -> int:
+    def end(self, partition: int) -> int:
         self._kafka.counts["path: looked ahead"] += 1
-        return self._ask("bounds", lambda: len(self._kafka.source[shard].entries))
+        return self._ask("bounds", lambda: len(self._kafka.source[partition].entries))
 
-    def ends(self, shards: Iterable[int]) -> dict[int, int]:
-        return {shard: self._kafka.source[shard].stable_end for shard in shards if shard in self._owned}
+    def ends(self, partitions: Iterable[int]) -> dict[int, int]:
+        return {
+            partition: self._kafka.source[partition].stable_end for partition in partitions if partition in self._owned
+        }
 
-    def open_transactions(self, shards: Iterable[int]) -> dict[int, OpenTransaction]:
+    def open_transactions(self, partitions: Iterable[int]) -> dict[int, OpenTransaction]:
         return {}
 
-    def last_committed(self, shards: Sequence[int]) -> dict[int, Committed]:
-        return self._ask("last committed", lambda: self._committed_of(shards))
+    def last_committed(self, partitions: Sequence[int]) -> dict[int, Committed]:
+        return self._ask("last committed", lambda: self._committed_of(partitions))
 
-    def committed(self, shards: Sequence[int]) -> dict[int, Committed]:
-        return self._ask("committed", lambda: self._stable_of(shards))
+    def committed(self, partitions: Sequence[int]) -> dict[int, Committed]:
+        return self._ask("committed", lambda: self._stable_of(partitions))
 
-    def _stable_of(self, shards: Sequence[int]) -> dict[int, Committed]:
-        if self._kafka.transactions.in_doubt(shards):
+    def _stable_of(self, partitions: Sequence[int]) -> dict[int, Committed]:
+        if self._kafka.transactions.in_doubt(partitions):
             self._kafka.counts["path: offsets in doubt"] += 1
             raise KafkaUnavailable("unstable offsets")
-        return self._committed_of(shards)
+        return self._committed_of(partitions)
 
-    def _committed_of(self, shards: Sequence[int]) -> dict[int, Committed]:
-        return {shard: self._kafka.committed[shard] for shard in shards if shard in self._kafka.committed}
+    def _committed_of(self, partitions: Sequence[int]) -> dict[int, Committed]:
+        return {
+            partition: self._kafka.committed[partition]
+            for partition in partitions
+            if partition in self._kafka.committed
+        }
 
     def _ask(self, effect: str, act: Callable[[], T]) -> T:
         def no_answer(fault: Fault) -> T:

@@ -71,36 +71,38 @@ class DistantStore:
         self._server = server
         self._line = line
 
-    def position(self, shard: int) -> StoreVersion | None:
-        return self._line.call("position", lambda: self._server.position(shard))
+    def version(self, partition: int) -> StoreVersion | None:
+        return self._line.call("position", lambda: self._server.version(partition))
 
     def put(
         self,
-        shard: int,
+        partition: int,
         expected: StoreVersion | None,
         new: StoreVersion,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
     ) -> int:
-        return self._line.call("put", lambda: self._server.put(shard, expected, new, segments, ids))
+        return self._line.call("put", lambda: self._server.put(partition, expected, new, segments, ids))
 
-    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
-        return self._line.call("slices", lambda: self._server.page(shard, expected, from_ms, count))
+    def page(self, partition: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
+        return self._line.call("slices", lambda: self._server.page(partition, expected, from_ms, count))
 
-    def load(self, shard: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
-        return self._line.call("load", lambda: self._server.load(shard, expected, slice_, first, count))
+    def load(self, partition: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
+        return self._line.call("load", lambda: self._server.load(partition, expected, slice_, first, count))
 
-    def load_first(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
-        return self._line.call("load", lambda: self._server.load_first(shard, expected, slices, count))
+    def load_first(
+        self, partition: int, expected: StoreVersion, slices: Sequence[Slice], count: int
+    ) -> list[list[bytes]]:
+        return self._line.call("load", lambda: self._server.load_first(partition, expected, slices, count))
 
-    def ids(self, shard: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
-        return self._line.call("ids", lambda: self._server.ids(shard, expected, names))
+    def ids(self, partition: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
+        return self._line.call("ids", lambda: self._server.ids(partition, expected, names))
 
-    def drop(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
-        return self._line.call("drop", lambda: self._server.drop(shard, expected, slices, ids))
+    def drop(self, partition: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+        return self._line.call("drop", lambda: self._server.drop(partition, expected, slices, ids))
 
-    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
-        self._line.call("drop", lambda: self._server.reset(shard, slices))
+    def reset(self, partition: int, slices: Iterable[Slice]) -> None:
+        self._line.call("drop", lambda: self._server.reset(partition, slices))
 
     def free_bytes(self) -> int | None:
         return self._server.free_bytes()
@@ -109,14 +111,14 @@ class DistantStore:
     def topic_mark(self) -> str:
         return self._server.topic_mark
 
-    def topic(self, shard: int) -> str | None:
-        return self._line.call("topic", lambda: self._server.topic(shard))
+    def topic(self, partition: int) -> str | None:
+        return self._line.call("topic", lambda: self._server.topic(partition))
 
-    def note_topic(self, shard: int) -> None:
-        self._line.call("topic", lambda: self._server.note_topic(shard))
+    def note_topic(self, partition: int) -> None:
+        self._line.call("topic", lambda: self._server.note_topic(partition))
 
-    def forget_topic(self, shard: int, topic_mark: str) -> int:
-        return self._line.call("drop", lambda: self._server.forget_topic(shard, topic_mark))
+    def forget_topic(self, partition: int, topic_mark: str) -> int:
+        return self._line.call("drop", lambda: self._server.forget_topic(partition, topic_mark))
 
     def close(self) -> None:
         self._server.close()

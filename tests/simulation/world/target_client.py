@@ -111,7 +111,7 @@ class SimulatedTarget:
         refusal = self.refusal_of(record)
         if refusal is not None:
             self._kafka.counts["path: record refused"] += 1
-            self._one_by_one.refused(known=refusal.shard is not None)
+            self._one_by_one.refused(known=refusal.partition is not None)
             self._failures.append(refusal)
             return
         life = Life(self._name, dict(self.recovered))

@@ -30,14 +30,14 @@ class Assigned:
     def __init__(self) -> None:
         self.told: list[tuple[str, list[int]]] = []
 
-    def assigned(self, shards: Sequence[int]) -> None:
-        self.told.append(("assigned", list(shards)))
+    def assigned(self, partitions: Sequence[int]) -> None:
+        self.told.append(("assigned", list(partitions)))
 
-    def revoked(self, shards: Sequence[int]) -> None:
-        self.told.append(("revoked", list(shards)))
+    def revoked(self, partitions: Sequence[int]) -> None:
+        self.told.append(("revoked", list(partitions)))
 
-    def lost(self, shards: Sequence[int]) -> None:
-        self.told.append(("lost", list(shards)))
+    def lost(self, partitions: Sequence[int]) -> None:
+        self.told.append(("lost", list(partitions)))
 
 
 def unread(messages: Sequence[SourceMessage]) -> list[Command]:

@@ -30,7 +30,7 @@ Request = Callable[[BacklogStore], Any]
 
 
 def a_request(rng: random.Random, now: StoreVersion | None) -> Request:
-    """Something to ask of a backlog at this position, mostly with the right one."""
+    """Something to ask of a backlog at this version, mostly with the right one."""
     expected = now if rng.random() < 0.8 else rng.choice(POSITIONS)
     shown = expected or POSITIONS[0]
     slices, names = rng.sample(SLICES, rng.randrange(3)), rng.sample(NAMES, rng.randrange(3))
@@ -39,7 +39,7 @@ def a_request(rng: random.Random, now: StoreVersion | None) -> Request:
     new = rng.choice(POSITIONS)
     return rng.choice(
         [
-            lambda store: store.position(0),
+            lambda store: store.version(0),
             lambda store: slices_of(store, 0),
             lambda store: store.put(0, expected, new, segments, ids),
             lambda store: store.put(0, expected, new, segments, ids),
@@ -70,7 +70,7 @@ def test_the_simulated_redis_answers_as_a_real_one(redis: SharedRedis, seed: int
     real: BacklogStore = RedisBacklogStore(connect_redis(RedisFields(url=redis.url)), f"test.{uuid.uuid4()}")
 
     for _ in range(60):
-        request, state = a_request(rng, simulated.position(0)), rng.getstate()
+        request, state = a_request(rng, simulated.version(0)), rng.getstate()
         assert answer(simulated, request, state, rng) == answer(real, request, state, rng)
 
     assert slices_of(simulated, 0) == slices_of(real, 0)

@@ -115,9 +115,9 @@ class Transactions:
             self.initialise(owner)
         return len(old)
 
-    def in_doubt(self, shards: Iterable[int]) -> bool:
+    def in_doubt(self, partitions: Iterable[int]) -> bool:
         """Return whether the committed offset of one of these shards waits for a transaction."""
-        wanted = set(shards)
+        wanted = set(partitions)
         return any(not wanted.isdisjoint(transaction.offsets) for transaction in self._current.values())
 
     def unfinished(self) -> Mapping[str, Transaction]:

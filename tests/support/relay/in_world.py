@@ -55,7 +55,7 @@ class Delivery(NamedTuple):
     """A record that a `read_committed` consumer sees: when it was sent, whence, and whether it is a dead letter."""
 
     sent_ms: int
-    shard: int
+    partition: int
     offset: int
     dead: bool = False
 
@@ -223,40 +223,42 @@ def run_all(world: World, relays: Sequence[Relay], for_ms: int, step_ms: int = 5
             relay.loop.step()
 
 
-def produce(world: World, after_ms: int, shard: int = 0, name: bytes | None = None, value: bytes | None = b"v") -> int:
+def produce(
+    world: World, after_ms: int, partition: int = 0, name: bytes | None = None, value: bytes | None = b"v"
+) -> int:
     """A record that is due so much later; its offset."""
     headers: Headers = [("deliver-at", b"%d" % (world.now_ms + after_ms))]
     if name is not None:
         headers.append(("deliver-id", name))
-    return world.produce(shard, b"k", value, headers)
+    return world.produce(partition, b"k", value, headers)
 
 
-def produce_cancel(world: World, name: bytes, shard: int = 0) -> int:
+def produce_cancel(world: World, name: bytes, partition: int = 0) -> int:
     """A cancel of an id; its offset."""
-    return world.produce(shard, b"k", None, [("deliver-action", b"cancel"), ("deliver-id", name)])
+    return world.produce(partition, b"k", None, [("deliver-action", b"cancel"), ("deliver-id", name)])
 
 
-def produce_nonsense(world: World, shard: int = 0) -> int:
+def produce_nonsense(world: World, partition: int = 0) -> int:
     """A record for the dead-letter topic; its offset."""
-    return world.produce(shard, b"k", b"v", [("deliver-at", b"soon")])
+    return world.produce(partition, b"k", b"v", [("deliver-at", b"soon")])
 
 
 def deliveries(world: World) -> list[Delivery]:
     """All that was delivered and dead-lettered, in order."""
     found: list[Delivery] = []
     for sent_ms, record in world.delivered:
-        shard, offset, dead = source_of(record.headers)
-        assert shard is not None
+        partition, offset, dead = source_of(record.headers)
+        assert partition is not None
         assert offset is not None
-        found.append(Delivery(sent_ms, shard, offset, dead))
+        found.append(Delivery(sent_ms, partition, offset, dead))
     return found
 
 
-def delivered_offsets(world: World, shard: int = 0) -> list[int]:
+def delivered_offsets(world: World, partition: int = 0) -> list[int]:
     """The source offsets of what was delivered from a shard, without dead letters, in order."""
-    return [delivery.offset for delivery in deliveries(world) if delivery.shard == shard and not delivery.dead]
+    return [delivery.offset for delivery in deliveries(world) if delivery.partition == partition and not delivery.dead]
 
 
-def dead_offsets(world: World, shard: int = 0) -> list[int]:
+def dead_offsets(world: World, partition: int = 0) -> list[int]:
     """The source offsets of a shard's dead letters, in order."""
-    return [delivery.offset for delivery in deliveries(world) if delivery.shard == shard and delivery.dead]
+    return [delivery.offset for delivery in deliveries(world) if delivery.partition == partition and delivery.dead]

@@ -36,17 +36,17 @@ class QuietEvents:
         self.counts.update([lost.cause])
         self.errors.append(lost)
 
-    def recovered(self, shard: int, cause: str, plan: Plan) -> None:
+    def recovered(self, partition: int, cause: str, plan: Plan) -> None:
         self.counts.update(recovered=1)
 
     def fenced(self, owner: str) -> None:
         self.counts.update(fenced=1)
 
-    def foreign(self, shard: int, where: str) -> None:
+    def foreign(self, partition: int, where: str) -> None:
         self.counts.update(foreign=1)
-        self.skipped.append((shard, where))
+        self.skipped.append((partition, where))
 
-    def stuck(self, shard: int, error: RelayError) -> None:
+    def stuck(self, partition: int, error: RelayError) -> None:
         self.errors.append(error)
 
     def unavailable(self, error: RelayError) -> None:

@@ -73,9 +73,9 @@ class World:
         """The tombstones that relays have written into the source, and committed."""
         return [sent.record for sent in self.kafka.stones if sent.transaction is None or sent.transaction.number >= 0]
 
-    def produce(self, shard: int, key: bytes | None, value: bytes | None, headers: Headers | None = None) -> int:
+    def produce(self, partition: int, key: bytes | None, value: bytes | None, headers: Headers | None = None) -> int:
         """Append a source record; its offset."""
-        return self.source[shard].append(self.now_ms, key, value, headers)
+        return self.source[partition].append(self.now_ms, key, value, headers)
 
 
 class WorldClock(SimulatedClock):

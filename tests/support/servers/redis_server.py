@@ -38,7 +38,7 @@ def serves_as_a_store(connection: RedisConnection, backend_id: str = "shop") -> 
     """Make every call of a backlog, among them megabytes each way, and close the connection."""
     store, near, blob = RedisBacklogStore(connection, backend_id), Slice(0, 1000), bytes(range(256)) * (12 << 10)
     first, second = StoreVersion("relay-a", 1, 0), StoreVersion("relay-a", 2, 10)
-    store.put(0, store.position(0), first, [], {})
+    store.put(0, store.version(0), first, [], {})
     store.put(0, first, second, [Segment(near, 1, blob)], {b"id": IdEntry(1, 2, 3)})
     answers = slices_of(store, 0), store.load(0, second, near, 0, 1), store.ids(0, second, [b"id"])
     store.drop(0, second, [near], [b"id"])

@@ -18,10 +18,10 @@ from delaytopic_relay.backlog.kafka.segments import (
 from delaytopic_relay.backlog.redis.layout import (
     decode_count,
     decode_id_entry,
-    decode_position,
     decode_slice,
+    decode_version,
     encode_id_entry,
-    encode_position,
+    encode_version,
 )
 from delaytopic_relay.backlog.segments import VERSION, decode_slice_segment, encode_segment
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place, slice_place
@@ -114,7 +114,7 @@ entries = st.builds(IdEntry, numbers, numbers, numbers)
 texts = st.one_of(
     entries.map(encode_id_entry),
     st.builds(encode_id, numbers, entries),
-    st.builds(StoreVersion, st.text(max_size=10), numbers, numbers).map(encode_position),
+    st.builds(StoreVersion, st.text(max_size=10), numbers, numbers).map(encode_version),
     st.builds(lambda *slice_: b"%d:%d" % slice_, numbers, numbers),
     numbers.map(lambda number: b"%d" % number),
     st.sampled_from([b"", b"9" * 5_000, b"1:2:\xff"]),
@@ -130,7 +130,7 @@ def test_every_value_beside_segments_is_read_or_named_as_foreign(
     def read(value: bytes) -> None:
         counts["bytes"] += len(value)
         for decode in (
-            lambda: decode_position(value, b"{shop:3}:position"),
+            lambda: decode_version(value, b"{shop:3}:position"),
             lambda: decode_slice(value, b"{shop:3}:slices"),
             lambda: decode_count(value, b"{shop:3}:counts"),
             lambda: from_entry(decode_id_entry(value, b"{shop:3}:ids") or IdEntry(0, 0, 0)).to_entry(),

@@ -74,9 +74,9 @@ class KafkaBuckets:
         self._streams: dict[Place, Stream] = {}
         self._asked_for: set[str] = set()
 
-    def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
+    def read(self, partition: int, bucket: int, offset: int) -> BucketPortion:
         """See `BucketLog.read`."""
-        place = (self._names.bucket(bucket), shard)
+        place = (self._names.bucket(bucket), partition)
         stream = self._streams.get(place)
         if stream is None or offset < stream.offset:
             stream = self._start(place, offset)
@@ -109,9 +109,9 @@ class KafkaBuckets:
         if self._streams.pop(place, None) is not None:
             self._consumer.incremental_unassign([TopicPartition(*place)])
 
-    def release(self, shard: int, bucket: int) -> None:
+    def release(self, partition: int, bucket: int) -> None:
         """See `BucketLog.release`."""
-        self._stop((self._names.bucket(bucket), shard))
+        self._stop((self._names.bucket(bucket), partition))
 
     def _drain(self, timeout_s: float = 0) -> None:
         """Take what the client has fetched."""
@@ -123,8 +123,8 @@ class KafkaBuckets:
                 return
 
     def _sort(self, message: Message) -> None:
-        error, topic, shard = message.error(), message.topic(), message.partition()
-        stream = self._streams.get((topic, shard)) if topic is not None and shard is not None else None
+        error, topic, partition = message.error(), message.topic(), message.partition()
+        stream = self._streams.get((topic, partition)) if topic is not None and partition is not None else None
         if error is None:
             if stream is not None:
                 stream.add(message)
@@ -134,7 +134,7 @@ class KafkaBuckets:
         elif stream is not None:
             stream.trouble = error.str()
         else:
-            log.warning("bucket not readable", topic=topic, partition=shard, reason=error.str())
+            log.warning("bucket not readable", topic=topic, partition=partition, reason=error.str())
 
     def _throttle(self, place: Place, stream: Stream) -> None:
         """Keep what waits here within bounds."""
@@ -143,9 +143,9 @@ class KafkaBuckets:
             act = self._consumer.pause if stream.paused else self._consumer.resume
             act([TopicPartition(*place)])
 
-    def ends(self, shard: int, buckets: int) -> list[int]:
+    def ends(self, partition: int, buckets: int) -> list[int]:
         """See `BucketLog.ends`; all of them are asked for at the same time."""
-        places = [(self._names.bucket(number), shard) for number in range(buckets)]
+        places = [(self._names.bucket(number), partition) for number in range(buckets)]
         with ThreadPoolExecutor(buckets) as pool:
             return list(pool.map(self._end, places))
 
@@ -158,37 +158,39 @@ class KafkaBuckets:
             raise KafkaUnavailable(f"offsets of {place[0]}[{place[1]}]: no answer within {REQUEST_TIMEOUT_S:.0f} s")
         return int(found[1])
 
-    def ids(self, shards: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
+    def ids(self, partitions: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
         """See `BucketLog.ids`. Reads whole partitions, which compaction keeps short, all of them at the same time.
 
         Waits while a transaction is open in one, or its marker on the way: what is committed behind it counts.
         """
         try:
             # The first offset by number: the client would ask brokers for it, half a second after it met them.
-            streams = {shard: self._start((self._names.ids, shard), 0) for shard in shards}
+            streams = {partition: self._start((self._names.ids, partition), 0) for partition in partitions}
             return self._read_to_the_end(streams)
         finally:
-            for shard in shards:
-                self._stop((self._names.ids, shard))
+            for partition in partitions:
+                self._stop((self._names.ids, partition))
 
     def _read_to_the_end(self, streams: Mapping[int, Stream]) -> dict[int, dict[bytes, bytes]]:
-        found: dict[int, dict[bytes, bytes]] = {shard: {} for shard in streams}
+        found: dict[int, dict[bytes, bytes]] = {partition: {} for partition in streams}
         give_up_s = time.monotonic() + IDS_TIMEOUT_S
-        while not all(self._has_all(shard, stream) for shard, stream in streams.items()):
+        while not all(self._has_all(partition, stream) for partition, stream in streams.items()):
             self._drain(0.005)
-            for shard, stream in streams.items():
+            for partition, stream in streams.items():
                 while stream.messages:
-                    _learn(found[shard], stream.messages.popleft())
+                    _learn(found[partition], stream.messages.popleft())
             if time.monotonic() > give_up_s:
-                open_ones = sorted(shard for shard, stream in streams.items() if not self._has_all(shard, stream))
+                open_ones = sorted(
+                    partition for partition, stream in streams.items() if not self._has_all(partition, stream)
+                )
                 raise KafkaUnavailable(f"{self._names.ids}{open_ones} not read to its end in {IDS_TIMEOUT_S:.0f} s")
         return found
 
-    def _has_all(self, shard: int, stream: Stream) -> bool:
+    def _has_all(self, partition: int, stream: Stream) -> bool:
         """Tell if all of a partition of ids was read: the end of what is stable may lie before the partition's own."""
         if not stream.at_end:
             return False
-        bounds = self._consumer.get_watermark_offsets(TopicPartition(self._names.ids, shard), cached=True)
+        bounds = self._consumer.get_watermark_offsets(TopicPartition(self._names.ids, partition), cached=True)
         return stream.end >= int(bounds[1])
 
     def _unavailable(self, place: Place, exception: KafkaException) -> KafkaUnavailable:

@@ -36,31 +36,31 @@ class BucketPendingReader:
         self._copies = copies
         self._source_id = source_id
 
-    def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
+    def slices(self, partition: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
         """See `PendingReader.slices`: how many wait is known from the copy."""
         found: dict[Slice, int] = {}
-        for bucket in self._copies[shard].buckets:
+        for bucket in self._copies[partition].buckets:
             slice_ = _slice_of(bucket)
             found[slice_] = found.get(slice_, 0) + bucket.records
         return found
 
-    def expect(self, shard: int, slices: Sequence[Slice]) -> None:
+    def expect(self, partition: int, slices: Sequence[Slice]) -> None:
         """See `PendingReader.expect`: Kafka takes its time until the first segment is here."""
-        for bucket in self._wanted(shard, slices):
-            self._log.read(shard, bucket.bucket, bucket.offset)
+        for bucket in self._wanted(partition, slices):
+            self._log.read(partition, bucket.bucket, bucket.offset)
 
-    def read(self, shard: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
+    def read(self, partition: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
         """See `PendingReader.read`."""
-        for bucket in self._wanted(shard, slices):
-            yield from self._segments(shard, bucket, before_ms)
-            self._log.release(shard, bucket.bucket)
+        for bucket in self._wanted(partition, slices):
+            yield from self._segments(partition, bucket, before_ms)
+            self._log.release(partition, bucket.bucket)
 
-    def _wanted(self, shard: int, slices: Sequence[Slice]) -> list[WaitingBucket]:
-        return [bucket for bucket in self._copies[shard].buckets if _slice_of(bucket) in slices]
+    def _wanted(self, partition: int, slices: Sequence[Slice]) -> list[WaitingBucket]:
+        return [bucket for bucket in self._copies[partition].buckets if _slice_of(bucket) in slices]
 
-    def _segments(self, shard: int, bucket: WaitingBucket, before_ms: Callable[[], int]) -> Iterator[Portion]:
+    def _segments(self, partition: int, bucket: WaitingBucket, before_ms: Callable[[], int]) -> Iterator[Portion]:
         number = bucket.next_number
-        for head, data in self._ours(shard, bucket):
+        for head, data in self._ours(partition, bucket):
             if head.number < number:
                 continue
             if head.number > number:
@@ -72,15 +72,15 @@ class BucketPendingReader:
             if number == bucket.written:
                 return
 
-    def _ours(self, shard: int, bucket: WaitingBucket) -> Iterator[tuple[SegmentHead, bytes]]:
+    def _ours(self, partition: int, bucket: WaitingBucket) -> Iterator[tuple[SegmentHead, bytes]]:
         """The segments of this source, without an end."""
         offset, give_up_s = bucket.offset, time.monotonic() + PATIENCE_S
         while True:
-            records = self._log.read(shard, bucket.bucket, offset).records
+            records = self._log.read(partition, bucket.bucket, offset).records
             for record in records:
                 offset, give_up_s = record.offset + 1, time.monotonic() + PATIENCE_S
                 try:
-                    segment = self._signer.verify(bucket_place(shard, bucket.bucket), record.value)
+                    segment = self._signer.verify(bucket_place(partition, bucket.bucket), record.value)
                     head = segment_head(segment)
                 except ForeignRecord:
                     continue
@@ -91,11 +91,11 @@ class BucketPendingReader:
             if time.monotonic() > give_up_s:
                 raise KafkaUnavailable(f"bucket {bucket.bucket}: nothing arrived for {PATIENCE_S:g} s")
 
-    def ids(self, shard: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
+    def ids(self, partition: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
         """See `PendingReader.ids`: the shard's own, which its loop may change meanwhile."""
-        return [*map(self._copies[shard].ids.get, names)]
+        return [*map(self._copies[partition].ids.get, names)]
 
-    def still_at(self, shard: int, position: BucketsCopy) -> bool:
+    def still_at(self, partition: int, version: BucketsCopy) -> bool:
         """Whoever else owns the shard by now: what was written before stays as it is."""
         return True
 

@@ -40,23 +40,23 @@ class BucketPortion(NamedTuple):
 class BucketLog(Protocol):
     """The reader of bucket topics: it sees what is committed, and is no member of a group."""
 
-    def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
+    def read(self, partition: int, bucket: int, offset: int) -> BucketPortion:
         """Read what is there from this offset on, without waiting; the same again until a higher offset is asked for.
 
         Begins where the topic begins if that is later. Raises `KafkaUnavailable`.
         """
         ...
 
-    def release(self, shard: int, bucket: int) -> None:
+    def release(self, partition: int, bucket: int) -> None:
         """Nothing of it is wanted for a while."""
         ...
 
-    def ends(self, shard: int, buckets: int) -> list[int]:
+    def ends(self, partition: int, buckets: int) -> list[int]:
         """The offset after the last record of each bucket's partition. Raises `KafkaUnavailable`."""
         ...
 
-    def ids(self, shards: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
-        """Read what the topic of ids holds for these shards, by shard and id. Raises `KafkaUnavailable`."""
+    def ids(self, partitions: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
+        """Read what the topic of ids holds for these partitions, by partition and id. Raises `KafkaUnavailable`."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The backlog in Redis: shards are planned by their position there, and claimed when they are opened."""
+"""The backlog in Redis: shards are planned by their version there, and claimed when they are opened."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class RedisBacklog:
         self._events = events
         self._signer, self._background = writing.signer, writing.background
         self._open_reader = open_reader
-        self._positions: dict[int, StoreVersion | None] = {}
-        """The position of the backlog when a shard was planned."""
+        self._versions: dict[int, StoreVersion | None] = {}
+        """The version of the backlog when a shard was planned."""
         self._claims = 0
         self._max_memory = max_memory
         self.share_bytes = UNLIMITED_SHARE
@@ -68,21 +68,21 @@ class RedisBacklog:
     ) -> Plan:
         """Start at the lower of the committed offset and the backlog's."""
         self.manager.abandon(partition)
-        position = self._positions[partition] = self._position(partition, committed)
-        filled = position.offset if position is not None else None
+        version = self._versions[partition] = self._version(partition, committed)
+        filled = version.offset if version is not None else None
         plan = plan_recovery(committed, filled, bounds, owner, offset_reset=offset_reset)
         return plan._replace(backend_changed=committed is not None and committed.buckets is not None)
 
     def former_life(self, partition: int, *, offset_reset: bool) -> FormerLife | None:
-        """Return that the backlog has a position, or is of another topic; a bare offset is all that it needs."""
+        """Return that the backlog has a version, or is of another topic; a bare offset is all that it needs."""
         if offset_reset:
             return None
         try:
-            position = self._store.position(partition)
+            version = self._store.version(partition)
         except CorruptState:
-            return FormerLife("the backlog in Redis has a position of it, which cannot be read")
-        if position is not None:
-            return FormerLife(f"the backlog in Redis is filled up to its offset {position.offset}")
+            return FormerLife("the backlog in Redis has a version of it, which cannot be read")
+        if version is not None:
+            return FormerLife(f"the backlog in Redis is filled up to its offset {version.offset}")
         mark = self._store.topic(partition)
         if mark in (None, self._store.topic_mark):
             return None
@@ -92,23 +92,23 @@ class RedisBacklog:
         """Delete what the topics with these marks left."""
         return Forgotten(sum(self._store.forget_topic(partition, mark) for mark in marks))
 
-    def _position(self, partition: int, committed: Progress | None) -> StoreVersion | None:
+    def _version(self, partition: int, committed: Progress | None) -> StoreVersion | None:
         """Return where the backlog is; None also where it holds what cannot be believed, which is forgotten then.
 
-        Its position names the key that signs. A backlog without one, or with one that is not here, has segments that
+        Its version names the key that signs. A backlog without one, or with one that is not here, has segments that
         this relay would skip. It also names the rules by which it is filled. With others than those in force, which
         began while schedules waited elsewhere, or since a copy of it was made, a former owner may have put schedules
         there of records that are read by the rules in force: one record would have two keys.
         """
         try:
-            position = self._store.position(partition)
-            if position is None:
+            version = self._store.version(partition)
+            if version is None:
                 return None
-            if not self._signer.knows(position.owner):
+            if not self._signer.knows(version.owner):
                 raise CorruptState(
                     f"the backlog of shard {partition} was filled without a signing key, or with another one"
                 )
-            if committed is not None and committed.generations and not _names(position, committed.generations[-1]):
+            if committed is not None and committed.generations and not _names(version, committed.generations[-1]):
                 raise CorruptState(
                     f"the backlog of shard {partition} was filled by other rules than are in force, and is filled anew"
                 )
@@ -116,20 +116,20 @@ class RedisBacklog:
             self._store.reset(partition, ())
             self._events.stuck(partition, error)
             return None
-        return position
+        return version
 
     def prepare(self, partitions: Sequence[int]) -> None:
         """Nothing: each shard is claimed for itself."""
 
     def open(self, partition: int, plan: Plan) -> RedisShard:
         """Claim the backlog; what is there is listed page by page."""
-        position, claim = self._positions.get(partition), self._claim(partition, plan.progress)
+        version, claim = self._versions.get(partition), self._claim(partition, plan.progress)
         try:
-            if position is None:
+            if version is None:
                 # A full Redis takes no further key, and is claimed all the same.
                 with suppress(BacklogFull):
                     self._store.note_topic(partition)
-            stored_bytes = self._store.put(partition, position, claim, [], {})
+            stored_bytes = self._store.put(partition, version, claim, [], {})
         except CorruptState as error:
             self._store.reset(partition, ())
             raise BacklogMoved(
@@ -140,17 +140,17 @@ class RedisBacklog:
         return shard
 
     def _claim(self, partition: int, progress: Progress) -> StoreVersion:
-        position = self._positions.get(partition)
+        version = self._versions.get(partition)
         self._claims += 1
         token = self._token(progress.generations[-1:])
-        return StoreVersion(token, position.counter + 1 if position is not None else 1, progress.offset)
+        return StoreVersion(token, version.counter + 1 if version is not None else 1, progress.offset)
 
     def _token(self, generations: Sequence[Generation]) -> str:
         rules = "".join(map(_mark, generations))
         return f"{self._relay}-{self._claims}{rules}{self._signer.key_id}"
 
     def follow(self, shard: RedisShard, generations: Sequence[Generation]) -> None:
-        """Have the position name the rules that begin, and those before them, which go on if the commit fails."""
+        """Have the version name the rules that begin, and those before them, which go on if the commit fails."""
         put = shard.renamed(self._token(generations), then=self._token(generations[-1:]))
         self._store.put(shard.partition, put.expected, put.new, put.segments, put.ids)
         shard.touched()
@@ -170,5 +170,5 @@ def _mark(generation: Generation) -> str:
     return f"@{mark_of(generation)}"
 
 
-def _names(position: StoreVersion, generation: Generation) -> bool:
-    return _mark(generation) in position.owner
+def _names(version: StoreVersion, generation: Generation) -> bool:
+    return _mark(generation) in version.owner

@@ -1,4 +1,4 @@
--- Forget slices and id entries, if the shard's position is the expected one: index first, data last.
+-- Forget slices and id entries, if the shard's version is the expected one: index first, data last.
 --
 -- KEYS[1]    position   string
 -- KEYS[2]    slices     sorted set: slice names by start
@@ -6,14 +6,14 @@
 -- KEYS[4]    ids        hash: id -> entry
 -- KEYS[5]    sizes      hash: slice name -> bytes of its segments; total -> of all
 -- KEYS[6..]  the list key of each slice; it ends with the slice name
--- ARGV[1]    the expected position
+-- ARGV[1]    the expected version
 -- ARGV[2]    where in a list key the slice name begins
 -- ARGV[3..]  the ids
 --
--- Answers as put.lua does; nothing is done if the position is not the expected one.
-local function state(position)
+-- Answers as put.lua does; nothing is done if the version is not the expected one.
+local function state(version)
   local bytes = tonumber(redis.call('HGET', KEYS[5], 'total') or 0)
-  return {position, bytes or 0, redis.call('HLEN', KEYS[3]), redis.call('HLEN', KEYS[4])}
+  return {version, bytes or 0, redis.call('HLEN', KEYS[3]), redis.call('HLEN', KEYS[4])}
 end
 
 local found = redis.call('GET', KEYS[1]) or ''

@@ -1,4 +1,4 @@
-"""The layout of a shard in Redis: key names and the texts of positions, slices and id entries. Pure.
+"""The layout of a shard in Redis: key names and the texts of versions, slices and id entries. Pure.
 
     {<backend id>:<topic>:<shard>}:position       string  <counter>:<offset>:<owner>
     {<backend id>:<topic>:<shard>}:slices         zset    <start ms>:<width ms> by start ms
@@ -28,7 +28,7 @@ from delaytopic_relay.core.bucket_state import number_of
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import ConfigurationError, CorruptState
 
-NO_POSITION = b""  # how the scripts say that a shard has none
+NO_VERSION = b""  # how the scripts say that a shard has none
 SLICE_BYTES = 550
 """The bytes that Redis takes for a slice beside its segments, about: a key, a list, and a field of three indexes."""
 ID_BYTES = 160
@@ -38,7 +38,7 @@ ID_BYTES = 160
 class ShardKeys(NamedTuple):
     """The keys of one shard; `lists` is what a slice's name is appended to."""
 
-    position: bytes
+    version: bytes
     slices: bytes
     counts: bytes
     ids: bytes
@@ -46,9 +46,9 @@ class ShardKeys(NamedTuple):
     lists: bytes
 
     @classmethod
-    def of(cls, backend_id: str, shard: int, topic_mark: str = "") -> ShardKeys:
+    def of(cls, backend_id: str, partition: int, topic_mark: str = "") -> ShardKeys:
         """The keys of a shard of this backend, with records of this topic."""
-        tag = f"{{{backend_id}:{topic_mark}{':' if topic_mark else ''}{shard}}}:".encode()
+        tag = f"{{{backend_id}:{topic_mark}{':' if topic_mark else ''}{partition}}}:".encode()
         return cls(tag + b"position", tag + b"slices", tag + b"counts", tag + b"ids", tag + b"sizes", tag + b"s:")
 
     def list(self, slice_: Slice) -> bytes:
@@ -56,9 +56,9 @@ class ShardKeys(NamedTuple):
         return b"%s%d:%d" % (self.lists, slice_.start_ms, slice_.width_ms)
 
 
-def topic_key(backend_id: str, shard: int) -> bytes:
+def topic_key(backend_id: str, partition: int) -> bytes:
     """Return the key that names the topic of a shard, by which a successor knows that it has another."""
-    return f"{{{backend_id}:{shard}}}:topic".encode()
+    return f"{{{backend_id}:{partition}}}:topic".encode()
 
 
 def stored_bytes(segment_bytes: int, slices: int, ids: int) -> int:
@@ -75,15 +75,15 @@ def check_backend_id(backend_id: str) -> str:
     return backend_id
 
 
-def encode_position(position: StoreVersion | None) -> bytes:
-    """The text of a position; the owner comes last because it may contain anything."""
-    if position is None:
-        return NO_POSITION
-    return f"{position.counter}:{position.offset}:{position.owner}".encode()
+def encode_version(version: StoreVersion | None) -> bytes:
+    """The text of a version; the owner comes last because it may contain anything."""
+    if version is None:
+        return NO_VERSION
+    return f"{version.counter}:{version.offset}:{version.owner}".encode()
 
 
-def decode_position(text: bytes | None, key: bytes) -> StoreVersion | None:
-    """The position that `key` holds. Raises `CorruptState`."""
+def decode_version(text: bytes | None, key: bytes) -> StoreVersion | None:
+    """The version that `key` holds. Raises `CorruptState`."""
     if not text:
         return None
     try:

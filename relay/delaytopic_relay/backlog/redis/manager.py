@@ -37,7 +37,7 @@ UNREADABLE_MS = 10_000
 FULL_MS = 1_000
 """The pause before a full backlog is asked again to take segments."""
 CHECK_MS = 1_000
-"""The age at which the knowledge of the backlog's position is renewed."""
+"""The age at which the knowledge of the backlog's version is renewed."""
 LOADING_MS = 10
 """The longest time that loading may keep the loop from what is due."""
 EARLY_BYTES = 2 << 20
@@ -138,7 +138,7 @@ class RedisManager:
         if early is None:
             return
         if early.shard not in shards:
-            # Whoever has the shard by now has moved its position on, or will.
+            # Whoever has the shard by now has moved its version on, or will.
             with suppress(RelayError):
                 early.answer.result()
             return
@@ -299,7 +299,7 @@ class RedisManager:
             self._quiet_until_ms = until_ms + PAUSE_MS
 
     def _is_writing(self, shard: RedisShard) -> bool:
-        """Return whether the position will be another one as soon as a write is answered."""
+        """Return whether the version will be another one as soon as a write is answered."""
         return shard.touching or self._is_early(shard)
 
     def _is_to_list(self, shard: RedisShard, until_ms: int) -> bool:
@@ -313,7 +313,7 @@ class RedisManager:
         shard.listed(page)
 
     def load_next(self, shards: Sequence[RedisShard], room_bytes: int) -> bool:
-        """Load a few portions of what comes within the horizon, each shard in its turn; check idle positions.
+        """Load a few portions of what comes within the horizon, each shard in its turn; check idle versions.
 
         `room_bytes` is how much more memory may take; with none, only what was begun is loaded further. What is to be
         committed changes only where the backlog has taken what it had refused before.
@@ -384,7 +384,7 @@ class RedisManager:
         return shard.next_load(self._clock.now_ms(), room=room_bytes > 0, ahead_bytes=max(0, room_bytes // 2))
 
     def _refresh(self, shard: RedisShard) -> None:
-        """Move the backlog's position on, or only compare it: either notices a backlog that lost writes."""
+        """Move the backlog's version on, or only compare it: either notices a backlog that lost writes."""
         if shard.touching or shard.committed_offset > shard.store_version.offset:
             put = shard.touch()
             try:
@@ -398,15 +398,15 @@ class RedisManager:
             shard.note_stored(answer.stored_bytes)
             shard.touched()
         else:
-            position = self._store.position(shard.partition)
-            if position != shard.store_version:
+            version = self._store.version(shard.partition)
+            if version != shard.store_version:
                 raise BacklogMoved(
-                    f"shard {shard.partition}: the backlog is at {position}, not at {shard.store_version}"
+                    f"shard {shard.partition}: the backlog is at {version}, not at {shard.store_version}"
                 )
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
 
     def _flush(self, shard: RedisShard) -> None:
-        """Have a write that is under way acknowledged, before the position is relied on."""
+        """Have a write that is under way acknowledged, before the version is relied on."""
         if self._is_early(shard):
             self._settle([shard])
         if shard.touching:

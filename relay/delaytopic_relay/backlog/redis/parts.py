@@ -1,12 +1,12 @@
 """Cutting a large put into several scripts, so that none holds up Redis for long. Pure.
 
-Every part is a compare-and-swap of its own, from the position before to the position after:
+Every part is a compare-and-swap of its own, from the version before to the version after:
 
     expected -> (owner+1) -> (owner+2) -> ... -> new
 
-The positions in between carry the offset that was true before the put, so a successor that finds one starts
-where it would have without the put, and a marked owner, so that they equal no position that a caller names.
-They make a half-done put safe: position `owner+2` says that parts one and two are in the backlog, whoever sent
+The versions in between carry the offset that was true before the put, so a successor that finds one starts
+where it would have without the put, and a marked owner, so that they equal no version that a caller names.
+They make a half-done put safe: version `owner+2` says that parts one and two are in the backlog, whoever sent
 them, so a repeat goes on behind what it finds, and a server that lost a part in between is noticed.
 """
 
@@ -39,8 +39,8 @@ def split(segments: Sequence[Segment], ids: Mapping[bytes, IdEntry]) -> list[Par
     return parts
 
 
-def positions(expected: StoreVersion | None, new: StoreVersion, parts: int) -> list[StoreVersion | None]:
-    """The positions before, between and after this many parts: `parts + 1` of them."""
+def versions_between(expected: StoreVersion | None, new: StoreVersion, parts: int) -> list[StoreVersion | None]:
+    """The versions before, between and after this many parts: `parts + 1` of them."""
     offset = min(expected.offset, new.offset) if expected else 0
     between = [StoreVersion(f"{new.owner}+{done}", new.counter, offset) for done in range(1, parts)]
     return [expected, *between, new]

@@ -1,4 +1,4 @@
--- Append segments and set id entries, if the shard's position is the expected one.
+-- Append segments and set id entries, if the shard's version is the expected one.
 --
 -- KEYS[1]    position   string
 -- KEYS[2]    slices     sorted set: slice names by start
@@ -6,21 +6,21 @@
 -- KEYS[4]    ids        hash: id -> entry
 -- KEYS[5]    sizes      hash: slice name -> bytes of its segments; total -> of all; position -> as of which write
 -- KEYS[6..]  one list key for each segment; it ends with the slice name
--- ARGV[1]    the expected position, '' for none
--- ARGV[2]    the new position
+-- ARGV[1]    the expected version, '' for none
+-- ARGV[2]    the new version
 -- ARGV[3]    where in a list key the slice name begins
 -- ARGV[4..]  records and data of each segment, then id and entry of each id
 --
--- Answers the position that the shard has afterwards (the new one if the put was done, now or before), the bytes of
+-- Answers the version that the shard has afterwards (the new one if the put was done, now or before), the bytes of
 -- all segments, how many slices there are, and how many ids.
 -- A full Redis refuses segments, and nothing else: it looks at the first write of a script, and refuses it if it may
 -- take memory. With segments that is the first write here; without any it is one that only frees. What then follows takes
--- a few bytes: a position in the place of another, or entries of ids. So a shard can be claimed and compared, and
+-- a few bytes: a version in the place of another, or entries of ids. So a shard can be claimed and compared, and
 -- slices can be dropped, whatever others have filled Redis with.
--- The position comes last, so an error half-way leaves at most segments that a repeat appends once more.
-local function state(position)
+-- The version comes last, so an error half-way leaves at most segments that a repeat appends once more.
+local function state(version)
   local bytes = tonumber(redis.call('HGET', KEYS[5], 'total') or 0)
-  return {position, bytes or 0, redis.call('HLEN', KEYS[3]), redis.call('HLEN', KEYS[4])}
+  return {version, bytes or 0, redis.call('HLEN', KEYS[3]), redis.call('HLEN', KEYS[4])}
 end
 
 -- Adds to numbers in a hash, and answers what they were. HINCRBY for each takes Redis up to twice as long. Numbers of

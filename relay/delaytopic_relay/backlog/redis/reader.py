@@ -19,7 +19,7 @@ from delaytopic_relay.backlog.redis.layout import (
     decode_count,
     decode_id_entry,
     decode_page,
-    decode_position,
+    decode_version,
 )
 from delaytopic_relay.backlog.redis.store import Command, page_range
 from delaytopic_relay.backlog.segments import decode_segment
@@ -49,18 +49,18 @@ class RedisPendingReader:
         self._signer = signer
         self._id = check_backend_id(backend_id)
 
-    def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
+    def slices(self, partition: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
         """See `PendingReader.slices`: a range of the schedule, page by page."""
         found: dict[Slice, int] = {}
         while from_ms < before_ms:
-            page = self._page(shard, from_ms)
+            page = self._page(partition, from_ms)
             found.update(page.slices)
             from_ms = page.until_ms
         return found
 
-    def _page(self, shard: int, from_ms: int) -> Page:
+    def _page(self, partition: int, from_ms: int) -> Page:
         """Read a page; slices that the loop forgot in between are left out."""
-        keys = self._of(shard)
+        keys = self._of(partition)
         scored: Any = self._asked(page_range(keys, from_ms, NAMES))
         if not scored:
             return Page.of([], NAMES)
@@ -75,17 +75,17 @@ class RedisPendingReader:
     def _asked(self, command: Command) -> Any:
         return self._connection.ask(lambda: self._client.execute_command(*command))  # type: ignore[no-untyped-call]
 
-    def expect(self, shard: int, slices: Sequence[Slice]) -> None:
+    def expect(self, partition: int, slices: Sequence[Slice]) -> None:
         """Nothing: an answer comes at once."""
 
-    def read(self, shard: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
+    def read(self, partition: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
         """See `PendingReader.read`: the beginnings of all slices in one request, then the rest of each."""
-        keys = [self._of(shard).list(slice_) for slice_ in slices]
+        keys = [self._of(partition).list(slice_) for slice_ in slices]
         firsts = self._ranges(keys, 0, FIRST_PORTION - 1)
         for slice_, key, segments in zip(slices, keys, firsts, strict=True):
             if not segments:
                 raise SliceGone
-            place = slice_place(shard, slice_)
+            place = slice_place(partition, slice_)
             yield self._portion(place, segments)
             if len(segments) == FIRST_PORTION:
                 yield from self._rest(place, key, segments)
@@ -104,30 +104,30 @@ class RedisPendingReader:
                 raise SliceGone
             first += len(found)
 
-    def ids(self, shard: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
+    def ids(self, partition: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
         """See `PendingReader.ids`."""
-        key = self._of(shard).ids
+        key = self._of(partition).ids
         found: list[IdEntry | None] = []
         for start in range(0, len(names), NAMES):
             texts: Any = self._connection.ask(lambda: self._client.hmget(key, list(names[start : start + NAMES])))  # noqa: B023
             found += [decode_id_entry(text, key) for text in texts]
         return found
 
-    def still_at(self, shard: int, position: StoreVersion) -> bool:
+    def still_at(self, partition: int, version: StoreVersion) -> bool:
         """See `PendingReader.still_at`; a put in several parts marks the owner in between (`redis_parts`)."""
-        key = self._of(shard).position
+        key = self._of(partition).version
         text: Any = self._connection.ask(lambda: self._client.get(key))
-        found = decode_position(text, key)
-        if found is None or found.counter < position.counter:
+        found = decode_version(text, key)
+        if found is None or found.counter < version.counter:
             return False
-        return found.owner == position.owner or found.owner.startswith(f"{position.owner}+")
+        return found.owner == version.owner or found.owner.startswith(f"{version.owner}+")
 
     def close(self) -> None:
         """See `PendingReader.close`."""
         self._client.close()
 
-    def _of(self, shard: int) -> ShardKeys:
-        return ShardKeys.of(self._id, shard, self._topic_mark)
+    def _of(self, partition: int) -> ShardKeys:
+        return ShardKeys.of(self._id, partition, self._topic_mark)
 
     def _ranges(self, keys: Sequence[bytes], first: int, last: int) -> list[list[bytes]]:
         def in_one_go() -> list[list[bytes]]:

@@ -114,22 +114,22 @@ class RedisShard(ShardCore):
         partition: int,
         progress: Progress,
         start: int,
-        position: StoreVersion,
+        version: StoreVersion,
         horizon_ms: int,
         share_bytes: int = UNLIMITED_BYTES,
     ) -> None:
-        """`progress` is what is committed, `start` where reading begins, `position` the claimed backlog's.
+        """`progress` is what is committed, `start` where reading begins, `version` the claimed backlog's.
 
         From `share_bytes` in the backlog on, reading pauses.
         """
         super().__init__(partition, progress, start, horizon_ms)
-        self.store_version = position
+        self.store_version = version
         self.share_bytes = share_bytes
         self.stored_bytes = 0
         self.over_share = False
         self.refused = False
         """True if the backlog was full when it was asked last to take segments."""
-        self._token = self._committed_token = position.owner
+        self._token = self._committed_token = version.owner
         self._held: list[Schedule] = []
         """Far ones that the backlog has refused."""
         self._offered: list[Schedule] = []
@@ -202,7 +202,7 @@ class RedisShard(ShardCore):
         return Share(self.stored_bytes, self.share_bytes, self.over_share, self.held_bytes)
 
     def stored(self) -> Stored:
-        """Return the time before which nothing waits in the backlog, and the backlog's position."""
+        """Return the time before which nothing waits in the backlog, and the backlog's version."""
         current = [self._current] if self._current is not None else []
         unlisted = [self.listed_until_ms] if not self.counted else []
         from_ms = min([*(slice_.start_ms for slice_ in (*self.index, *current)), *unlisted], default=None)
@@ -239,7 +239,7 @@ class RedisShard(ShardCore):
         return self._put_far(now_ms, self.ids.to_put())
 
     def _put_far(self, now_ms: int, ids: dict[bytes, IdEntry]) -> Put:
-        new = self._next_position(max(self.committed_offset, self.store_version.offset))
+        new = self._next_version(max(self.committed_offset, self.store_version.offset))
         return Put(self.store_version, new, pack(self._far, now_ms), ids)
 
     def progress(self, owner: str) -> Progress:
@@ -284,7 +284,7 @@ class RedisShard(ShardCore):
         """A full backlog has refused a put, or what came after the segments that are `stored`, at `reached`.
 
         A former attempt may still be on its way to a backlog that has room by then. So the next thing is a touch that
-        leaves out the put's position: either the attempt is there before it, and is noticed, or it is refused.
+        leaves out the put's version: either the attempt is there before it, and is noticed, or it is refused.
         """
         self.refused = True
         self._held, self._offered = self._offered + self._held, []
@@ -329,15 +329,15 @@ class RedisShard(ShardCore):
         return self._touch is not None
 
     def touch(self) -> Put:
-        """A write that moves the backlog's position on; the same again until it is acknowledged (`touched`).
+        """A write that moves the backlog's version on; the same again until it is acknowledged (`touched`).
 
         It is empty, but for what the backlog had refused before (`offer`).
 
-        A write without an answer may have happened. Another one with the same positions and other contents
+        A write without an answer may have happened. Another one with the same versions and other contents
         would then be taken for its repetition.
         """
         if self._touch is None:
-            new = self._next_position(max(self.committed_offset, self.store_version.offset))
+            new = self._next_version(max(self.committed_offset, self.store_version.offset))
             self._touch = Put(self.store_version, new, [], {})
         return self._touch
 
@@ -362,7 +362,7 @@ class RedisShard(ShardCore):
         self.held_bytes -= sizes(self._offered).total
         self._offered, self._touch = [], None
 
-    def _next_position(self, offset: int) -> StoreVersion:
+    def _next_version(self, offset: int) -> StoreVersion:
         return StoreVersion(self._token, self.store_version.counter + 1, offset)
 
     def _indexed(self, segments: Iterable[Segment]) -> None:
@@ -455,7 +455,7 @@ class RedisShard(ShardCore):
         near_ms = max(now_ms, cascades_at_ms(load.slice))
         segments = pack(schedules, near_ms)
         assert all(segment.slice.width_ms < width_below for segment in segments)
-        return Put(self.store_version, self._next_position(self.store_version.offset), segments, {})
+        return Put(self.store_version, self._next_version(self.store_version.offset), segments, {})
 
     def cascaded(self, put: Put, load: Load, data_bytes: int) -> None:
         """The backlog acknowledged a cascade's write."""

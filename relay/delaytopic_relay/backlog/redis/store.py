@@ -1,6 +1,6 @@
 """A backlog in Redis (or Valkey, or a Redis Cluster): a few keys for each shard, see `redis_layout`.
 
-Writes are Lua scripts that begin with the comparison of the position. Reads ask for the position behind the data,
+Writes are Lua scripts that begin with the comparison of the version. Reads ask for the version behind the data,
 in one pipeline: a script takes two to three times as long to answer megabytes, and a full Redis refuses MULTI even
 for reads, so that nothing could leave it any more.
 
@@ -20,20 +20,20 @@ from redis.exceptions import NoScriptError
 
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection
 from delaytopic_relay.backlog.redis.layout import (
-    NO_POSITION,
+    NO_VERSION,
     ShardKeys,
     check_backend_id,
     decode_count,
     decode_id_entry,
     decode_page,
-    decode_position,
     decode_slice,
+    decode_version,
     encode_id_entry,
-    encode_position,
+    encode_version,
     stored_bytes,
     topic_key,
 )
-from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, positions, split
+from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, split, versions_between
 from delaytopic_relay.backlog.redis.preflight import free_bytes
 from delaytopic_relay.backlog.store import Page, PutRefused, Segment, Slice, StoreVersion, moved
 from delaytopic_relay.core.ids import IdEntry
@@ -46,9 +46,9 @@ Command = tuple[bytes | str | int, ...]
 
 
 class State(NamedTuple):
-    """A shard after a script: the text of its position, and about how many bytes of memory it takes."""
+    """A shard after a script: the text of its version, and about how many bytes of memory it takes."""
 
-    position: bytes
+    version: bytes
     stored_bytes: int
 
 
@@ -70,8 +70,8 @@ class Script(NamedTuple):
             answer: Any = client.evalsha(self.digest, len(keys), *keys, *arguments)
         except NoScriptError:
             answer = client.eval(self.text, len(keys), *keys, *arguments)
-        position, *sizes = answer
-        return State(bytes(position), stored_bytes(*sizes))
+        version, *sizes = answer
+        return State(bytes(version), stored_bytes(*sizes))
 
 
 class RedisBacklogStore:
@@ -89,15 +89,15 @@ class RedisBacklogStore:
         self._put = Script.read("put.lua")
         self._drop = Script.read("drop.lua")
 
-    def position(self, shard: int) -> StoreVersion | None:
-        """See `BacklogStore.position`. Raises `BacklogUnavailable`, `CorruptState`."""
-        key = self._of(shard).position
+    def version(self, partition: int) -> StoreVersion | None:
+        """See `BacklogStore.version`. Raises `BacklogUnavailable`, `CorruptState`."""
+        key = self._of(partition).version
         found: Any = self._connection.ask(lambda: self._client.get(key))
-        return decode_position(found, key)
+        return decode_version(found, key)
 
     def put(
         self,
-        shard: int,
+        partition: int,
         expected: StoreVersion | None,
         new: StoreVersion,
         segments: Sequence[Segment],
@@ -105,12 +105,12 @@ class RedisBacklogStore:
     ) -> int:
         """See `BacklogStore.put`. Raises `BacklogMoved`, `PutRefused`, `BacklogUnavailable`."""
         parts = split(segments, ids)
-        versions = positions(expected, new, len(parts))
-        steps = [encode_position(step) for step in versions]
+        versions = versions_between(expected, new, len(parts))
+        steps = [encode_version(step) for step in versions]
         done = stored = 0
         while done < len(parts):
             try:
-                found, stored = self._put_part(shard, steps[done], steps[done + 1], parts[done])
+                found, stored = self._put_part(partition, steps[done], steps[done + 1], parts[done])
             except BacklogFull as error:
                 reached = versions[done]
                 if reached is None:
@@ -118,80 +118,82 @@ class RedisBacklogStore:
                 before = [segment for part in parts[:done] for segment in part.segments]
                 raise PutRefused(str(error), reached, before) from error
             if found not in steps[done + 1 :]:
-                raise moved(shard, expected, decode_position(found, self._of(shard).position))
+                raise moved(partition, expected, decode_version(found, self._of(partition).version))
             done = steps.index(found, done + 1)
         return stored
 
-    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
+    def page(self, partition: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
         """See `BacklogStore.page`. Raises `BacklogMoved`, `BacklogUnavailable`, `CorruptState`.
 
         The sorted set and the counts name the same slices. Where one has more, a slice could be missed.
         """
-        keys = self._of(shard)
+        keys = self._of(partition)
         scored, scheduled, counted = self._read(
-            shard, expected, page_range(keys, from_ms, count), ("ZCARD", keys.slices), ("HLEN", keys.counts)
+            partition, expected, page_range(keys, from_ms, count), ("ZCARD", keys.slices), ("HLEN", keys.counts)
         )
         if scheduled != counted:
             raise CorruptState(f"{keys.slices.decode()} names {scheduled} slices, and {keys.counts.decode()} {counted}")
         slices = decode_page(scored, keys.slices)
         if not slices:
             return Page.of([], count)
-        (counts,) = self._read(shard, expected, ("HMGET", keys.counts, *scored[::2]))
+        (counts,) = self._read(partition, expected, ("HMGET", keys.counts, *scored[::2]))
         records = [decode_count(text, keys.counts) for text in counts]
         return Page.of([*zip(slices, records, strict=True)], count)
 
-    def load(self, shard: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
+    def load(self, partition: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
         """See `BacklogStore.load`. Raises `BacklogMoved`, `BacklogUnavailable`."""
-        return list(self._read(shard, expected, self._range(shard, slice_, first, count))[0])
+        return list(self._read(partition, expected, self._range(partition, slice_, first, count))[0])
 
-    def load_first(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+    def load_first(
+        self, partition: int, expected: StoreVersion, slices: Sequence[Slice], count: int
+    ) -> list[list[bytes]]:
         """See `BacklogStore.load_first`. Raises `BacklogMoved`, `BacklogUnavailable`."""
-        commands = [self._range(shard, slice_, 0, count) for slice_ in slices]
-        return list(map(list, self._read(shard, expected, *commands)))
+        commands = [self._range(partition, slice_, 0, count) for slice_ in slices]
+        return list(map(list, self._read(partition, expected, *commands)))
 
-    def _range(self, shard: int, slice_: Slice, first: int, count: int) -> Command:
+    def _range(self, partition: int, slice_: Slice, first: int, count: int) -> Command:
         last = first + max(count, 0) - 1
         portion = (first, last) if last >= 0 else (1, 0)  # a negative last counts from the end
-        return ("LRANGE", self._of(shard).list(slice_), *portion)
+        return ("LRANGE", self._of(partition).list(slice_), *portion)
 
-    def ids(self, shard: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
+    def ids(self, partition: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
         """See `BacklogStore.ids`. Raises `BacklogMoved`, `BacklogUnavailable`, `CorruptState`."""
-        key = self._of(shard).ids
+        key = self._of(partition).ids
         if not names:
-            self._read(shard, expected)
+            self._read(partition, expected)
             return []
-        answers = [self._read(shard, expected, ("HMGET", key, *portion))[0] for portion in _portions(names)]
+        answers = [self._read(partition, expected, ("HMGET", key, *portion))[0] for portion in _portions(names)]
         return [decode_id_entry(text, key) for answer in answers for text in answer]
 
-    def drop(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+    def drop(self, partition: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         """See `BacklogStore.drop`. Raises `BacklogMoved`, `BacklogUnavailable`."""
-        keys, before, stored = self._of(shard), encode_position(expected), 0
+        keys, before, stored = self._of(partition), encode_version(expected), 0
         for some_slices, some_ids in zip_longest(_portions(slices, DROP_SLICES), _portions(ids), fillvalue=()):
             names = [*keys[:5], *(keys.list(slice_) for slice_ in some_slices)]
             found, stored = self._run(self._drop, names, [before, len(keys.lists) + 1, *some_ids])
             if found != before:
-                raise moved(shard, expected, decode_position(found, keys.position))
+                raise moved(partition, expected, decode_version(found, keys.version))
         return stored
 
-    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
+    def reset(self, partition: int, slices: Iterable[Slice]) -> None:
         """See `BacklogStore.reset`. Raises `BacklogUnavailable`.
 
         All keys go in one command: a list that went later could have been filled again by then.
         """
-        self._forget(self._of(shard), slices)
+        self._forget(self._of(partition), slices)
 
-    def topic(self, shard: int) -> str | None:
+    def topic(self, partition: int) -> str | None:
         """See `BacklogStore.topic`. Raises `BacklogUnavailable`."""
-        found: Any = self._connection.ask(lambda: self._client.get(topic_key(self._id, shard)))
+        found: Any = self._connection.ask(lambda: self._client.get(topic_key(self._id, partition)))
         return found.decode(errors="replace") if found is not None else None
 
-    def note_topic(self, shard: int) -> None:
+    def note_topic(self, partition: int) -> None:
         """See `BacklogStore.note_topic`. Raises `BacklogUnavailable`."""
-        self._connection.ask(lambda: self._client.set(topic_key(self._id, shard), self.topic_mark.encode()))
+        self._connection.ask(lambda: self._client.set(topic_key(self._id, partition), self.topic_mark.encode()))
 
-    def forget_topic(self, shard: int, topic_mark: str) -> int:
+    def forget_topic(self, partition: int, topic_mark: str) -> int:
         """See `BacklogStore.forget_topic`. Raises `BacklogUnavailable`."""
-        keys = ShardKeys.of(self._id, shard, topic_mark)
+        keys = ShardKeys.of(self._id, partition, topic_mark)
         names = [b"%d:%d" % slice_ for slice_ in self._listed(keys.counts, "HKEYS")]
         records = 0
         for portion in _portions(names) if names else ():
@@ -226,14 +228,14 @@ class RedisBacklogStore:
         """See `BacklogStore.close`."""
         self._client.close()
 
-    def _of(self, shard: int) -> ShardKeys:
-        if shard not in self._keys:
-            self._keys[shard] = ShardKeys.of(self._id, shard, self.topic_mark)
-        return self._keys[shard]
+    def _of(self, partition: int) -> ShardKeys:
+        if partition not in self._keys:
+            self._keys[partition] = ShardKeys.of(self._id, partition, self.topic_mark)
+        return self._keys[partition]
 
-    def _put_part(self, shard: int, before: bytes, after: bytes, part: Part) -> State:
-        """Do one part, if the position is the one before."""
-        keys = self._of(shard)
+    def _put_part(self, partition: int, before: bytes, after: bytes, part: Part) -> State:
+        """Do one part, if the version is the one before."""
+        keys = self._of(partition)
         names = [*keys[:5]]
         arguments: list[bytes | int] = [before, after, len(keys.lists) + 1]
         for slice_, records, data in part.segments:
@@ -246,12 +248,12 @@ class RedisBacklogStore:
     def _run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> State:
         return self._connection.ask(lambda: script.run(self._client, keys, arguments))
 
-    def _read(self, shard: int, expected: StoreVersion, *commands: Command) -> list[Any]:
-        """The answers of reading commands, if the position is the expected one after them.
+    def _read(self, partition: int, expected: StoreVersion, *commands: Command) -> list[Any]:
+        """The answers of reading commands, if the version is the expected one after them.
 
-        Then it was at the commands, too: no position comes back, but with the writes that led to it.
+        Then it was at the commands, too: no version comes back, but with the writes that led to it.
         """
-        key = self._of(shard).position
+        key = self._of(partition).version
 
         def in_one_go() -> list[Any]:
             with self._client.pipeline(transaction=False) as pipeline:
@@ -260,8 +262,8 @@ class RedisBacklogStore:
                 return list(pipeline.execute())
 
         *answers, found = self._connection.ask(in_one_go)
-        if (found or NO_POSITION) != encode_position(expected):
-            raise moved(shard, expected, decode_position(found, key))
+        if (found or NO_VERSION) != encode_version(expected):
+            raise moved(partition, expected, decode_version(found, key))
         return answers
 
 
@@ -271,5 +273,5 @@ def page_range(keys: ShardKeys, from_ms: int, count: int) -> Command:
 
 
 def _portions(items: Sequence[Item], size: int = MAX_ITEMS) -> list[Sequence[Item]]:
-    """The items in runs of `size`; one empty run if there are none, so that the position is checked."""
+    """The items in runs of `size`; one empty run if there are none, so that the version is checked."""
     return [items[first : first + size] for first in range(0, max(len(items), 1), size)]

@@ -28,7 +28,7 @@ GRACE_S = 20.0
 ENDLESS_SESSION = {"limits": {"sessionTimeout": "10m"}}
 """Whoever had to wait for it would be too late for any test."""
 RATE = 200
-REMOVED = ("shards lost", "joining the group anew")
+REMOVED = ("partitions lost", "joining the group anew")
 """The words of a relay that finds itself out of its group: whether its next request comes before or after the end."""
 
 

@@ -99,7 +99,7 @@ def test_a_large_record_that_kafka_refuses_is_known(kafka: KafkaAddress, transac
     target.send([of(topic, b"small", offset=1), of(topic, LARGE, offset=2), of(topic, b"small", offset=3)])
     (refusal,) = target.flush()
 
-    assert (refusal.too_large, refusal.shard, refusal.offset, refusal.dead_letter) == (True, 0, 2, False)
+    assert (refusal.too_large, refusal.partition, refusal.offset, refusal.dead_letter) == (True, 0, 2, False)
     target.abort()
     target.close()
 

@@ -208,7 +208,7 @@ def test_a_record_that_the_broker_refuses_is_told_without_its_name_and_with_it_w
 
     unnamed = Refusal(f"{topic}: {TOO_LARGE}", too_large=True)
     assert set(first) == {unnamed}
-    assert again == [unnamed._replace(shard=SHARD, offset=1)]
+    assert again == [unnamed._replace(partition=SHARD, offset=1)]
     assert {0, 2} <= set(offsets(kafka, topic))
 
 
@@ -248,7 +248,7 @@ def test_the_producer_after_one_that_was_refused_in_a_transaction_names_the_reco
     named = target.flush()
     target.abort()
 
-    assert named == [Refusal(f"{topic}: {TOO_LARGE}", too_large=True, shard=SHARD, offset=1)]
+    assert named == [Refusal(f"{topic}: {TOO_LARGE}", too_large=True, partition=SHARD, offset=1)]
     assert offsets(kafka, topic) == []
 
 
@@ -259,7 +259,7 @@ def test_a_record_that_the_client_refuses_is_named_and_those_around_it_arrive(
 
     target.send([batch_of(topic, numbered(5, large=2))])
 
-    assert [(refusal.too_large, refusal.shard, refusal.offset) for refusal in target.flush()] == [(True, SHARD, 2)]
+    assert [(refusal.too_large, refusal.partition, refusal.offset) for refusal in target.flush()] == [(True, SHARD, 2)]
     assert offsets(kafka, topic, 4) == [0, 1, 3, 4]
 
 

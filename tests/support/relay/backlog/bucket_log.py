@@ -19,20 +19,20 @@ class MemoryBucketLog:
         self.read_to: dict[tuple[int, int], int] = {}
         self.closed = False
 
-    def read(self, shard: int, bucket: int, offset: int) -> BucketPortion:
-        records = self.records[shard, bucket]
+    def read(self, partition: int, bucket: int, offset: int) -> BucketPortion:
+        records = self.records[partition, bucket]
         found = [BucketRecord(at, data) for at, data in enumerate(records)][offset : offset + PORTION]
-        self.read_to[shard, bucket] = offset + len(found)
+        self.read_to[partition, bucket] = offset + len(found)
         return BucketPortion(found, len(found) < PORTION)
 
-    def release(self, shard: int, bucket: int) -> None:
+    def release(self, partition: int, bucket: int) -> None:
         """Nothing is kept here."""
 
-    def ends(self, shard: int, buckets: int) -> list[int]:
-        return [len(self.records[shard, bucket]) for bucket in range(buckets)]
+    def ends(self, partition: int, buckets: int) -> list[int]:
+        return [len(self.records[partition, bucket]) for bucket in range(buckets)]
 
-    def ids(self, shards: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
-        return {shard: dict(self.id_values[shard]) for shard in shards}
+    def ids(self, partitions: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
+        return {partition: dict(self.id_values[partition]) for partition in partitions}
 
     def close(self) -> None:
         self.closed = True

@@ -30,49 +30,51 @@ class FlakyStore(MemoryBacklogStore):
         if self.away:
             raise BacklogUnavailable("connection refused")
 
-    def position(self, shard: int) -> StoreVersion | None:
+    def version(self, partition: int) -> StoreVersion | None:
         self._answer()
-        return super().position(shard)
+        return super().version(partition)
 
     def put(
         self,
-        shard: int,
+        partition: int,
         expected: StoreVersion | None,
         new: StoreVersion,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
     ) -> int:
         self._answer()
-        stored_bytes = super().put(shard, expected, new, segments, ids)
+        stored_bytes = super().put(partition, expected, new, segments, ids)
         if self.deaf_puts > 0:
             self.deaf_puts -= 1
             raise BacklogUnavailable("timed out")
         return stored_bytes
 
-    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
+    def page(self, partition: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
         self._answer()
-        return super().page(shard, expected, from_ms, count)
+        return super().page(partition, expected, from_ms, count)
 
-    def load(self, shard: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
-        return self._loaded(shard, [super().load(shard, expected, slice_, first, count)])[0]
+    def load(self, partition: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
+        return self._loaded(partition, [super().load(partition, expected, slice_, first, count)])[0]
 
-    def load_first(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
-        return self._loaded(shard, super().load_first(shard, expected, slices, count))
+    def load_first(
+        self, partition: int, expected: StoreVersion, slices: Sequence[Slice], count: int
+    ) -> list[list[bytes]]:
+        return self._loaded(partition, super().load_first(partition, expected, slices, count))
 
-    def _loaded(self, shard: int, slices: list[list[bytes]]) -> list[list[bytes]]:
+    def _loaded(self, partition: int, slices: list[list[bytes]]) -> list[list[bytes]]:
         self._answer()
         self.world.now_ms += self.load_ms
-        return [[b"\x01garbage" for _ in loaded] for loaded in slices] if shard in self.damaged else slices
+        return [[b"\x01garbage" for _ in loaded] for loaded in slices] if partition in self.damaged else slices
 
-    def ids(self, shard: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
+    def ids(self, partition: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
         self._answer()
-        return super().ids(shard, expected, names)
+        return super().ids(partition, expected, names)
 
-    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
+    def reset(self, partition: int, slices: Iterable[Slice]) -> None:
         self._answer()
-        self.damaged.discard(shard)
-        super().reset(shard, slices)
+        self.damaged.discard(partition)
+        super().reset(partition, slices)
 
-    def drop(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+    def drop(self, partition: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         self._answer()
-        return super().drop(shard, expected, slices, ids)
+        return super().drop(partition, expected, slices, ids)

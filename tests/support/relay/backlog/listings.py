@@ -43,32 +43,32 @@ class MemoryReader:
     read_slices: list[Slice] = field(default_factory=list)
     closed: bool = False
 
-    def slices(self, shard: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
-        return self.store.slices(shard)
+    def slices(self, partition: int, from_ms: int, before_ms: int) -> Mapping[Slice, int]:
+        return self.store.slices(partition)
 
-    def expect(self, shard: int, slices: Sequence[Slice]) -> None:
+    def expect(self, partition: int, slices: Sequence[Slice]) -> None:
         """Nothing takes its time here."""
 
-    def read(self, shard: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
+    def read(self, partition: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
         for slice_ in slices:
             self.meanwhile(slice_)
-            position = self.store.position(shard)
-            assert position is not None
-            segments = self.store.load(shard, position, slice_, 0, 1_000_000)
+            version = self.store.version(partition)
+            assert version is not None
+            segments = self.store.load(partition, version, slice_, 0, 1_000_000)
             if not segments:
                 raise SliceGone
             self.read_slices.append(slice_)
             for segment in segments:
                 yield Portion(decode_segment(segment), len(segment))
 
-    def ids(self, shard: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
-        position = self.store.position(shard)
-        assert position is not None
-        return self.store.ids(shard, position, names)
+    def ids(self, partition: int, names: Sequence[bytes]) -> Sequence[IdEntry | None]:
+        version = self.store.version(partition)
+        assert version is not None
+        return self.store.ids(partition, version, names)
 
-    def still_at(self, shard: int, position: StoreVersion) -> bool:
-        found = self.store.position(shard)
-        return found is not None and found.owner == position.owner and found.counter >= position.counter
+    def still_at(self, partition: int, version: StoreVersion) -> bool:
+        found = self.store.version(partition)
+        return found is not None and found.owner == version.owner and found.counter >= version.counter
 
     def close(self) -> None:
         self.closed = True

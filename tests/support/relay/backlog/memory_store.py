@@ -13,7 +13,7 @@ from delaytopic_relay.core.ids import IdEntry
 
 @dataclass(slots=True)
 class _Shard:
-    position: StoreVersion | None = None
+    version: StoreVersion | None = None
     segments: dict[Slice, list[bytes]] = field(default_factory=dict)
     records: dict[Slice, int] = field(default_factory=dict)
     ids: dict[bytes, IdEntry] = field(default_factory=dict)
@@ -62,61 +62,63 @@ class MemoryBacklogStore:
         view._server = self._server
         return view
 
-    def position(self, shard: int) -> StoreVersion | None:
-        """See `BacklogStore.position`."""
-        return self._shard(shard).position
+    def version(self, partition: int) -> StoreVersion | None:
+        """See `BacklogStore.version`."""
+        return self._shard(partition).version
 
     def put(
         self,
-        shard: int,
+        partition: int,
         expected: StoreVersion | None,
         new: StoreVersion,
         segments: Sequence[Segment],
         ids: Mapping[bytes, IdEntry],
     ) -> int:
         """See `BacklogStore.put`. Raises `BacklogMoved`, `PutRefused`."""
-        kept = self._shard(shard)
-        if kept.position == new:
+        kept = self._shard(partition)
+        if kept.version == new:
             return kept.stored_bytes
-        if kept.position != expected:
-            raise moved(shard, expected, kept.position)
+        if kept.version != expected:
+            raise moved(partition, expected, kept.version)
         if segments and self.is_full and expected is not None:
             raise PutRefused("the backlog is full", expected)
         for segment in segments:
             kept.segments.setdefault(segment.slice, []).append(segment.data)
             kept.records[segment.slice] = kept.records.get(segment.slice, 0) + segment.records
         kept.ids.update(ids)
-        kept.position = new
-        self._shards[self._key(shard)] = kept
+        kept.version = new
+        self._shards[self._key(partition)] = kept
         return kept.stored_bytes
 
-    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
+    def page(self, partition: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
         """See `BacklogStore.page`. Raises `BacklogMoved`."""
-        records = self._owned(shard, expected).records
+        records = self._owned(partition, expected).records
         found = sorted(item for item in records.items() if item[0].start_ms >= from_ms)
         return Page.of(found[:count], count)
 
-    def slices(self, shard: int) -> dict[Slice, int]:
+    def slices(self, partition: int) -> dict[Slice, int]:
         """Return all slices of a shard, whoever owns it."""
-        return dict(self._shard(shard).records)
+        return dict(self._shard(partition).records)
 
-    def load(self, shard: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
+    def load(self, partition: int, expected: StoreVersion, slice_: Slice, first: int, count: int) -> list[bytes]:
         """See `BacklogStore.load`. Raises `BacklogMoved`."""
-        return self._owned(shard, expected).segments.get(slice_, [])[first : first + count]
+        return self._owned(partition, expected).segments.get(slice_, [])[first : first + count]
 
-    def load_first(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], count: int) -> list[list[bytes]]:
+    def load_first(
+        self, partition: int, expected: StoreVersion, slices: Sequence[Slice], count: int
+    ) -> list[list[bytes]]:
         """See `BacklogStore.load_first`. Raises `BacklogMoved`."""
-        segments = self._owned(shard, expected).segments
+        segments = self._owned(partition, expected).segments
         return [segments.get(slice_, [])[:count] for slice_ in slices]
 
-    def ids(self, shard: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
+    def ids(self, partition: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
         """See `BacklogStore.ids`. Raises `BacklogMoved`."""
-        kept = self._owned(shard, expected)
+        kept = self._owned(partition, expected)
         return [kept.ids.get(name) for name in names]
 
-    def drop(self, shard: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
+    def drop(self, partition: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         """See `BacklogStore.drop`. Raises `BacklogMoved`."""
-        kept = self._owned(shard, expected)
+        kept = self._owned(partition, expected)
         for slice_ in slices:
             kept.records.pop(slice_, None)
             kept.segments.pop(slice_, None)
@@ -124,21 +126,21 @@ class MemoryBacklogStore:
             kept.ids.pop(name, None)
         return kept.stored_bytes
 
-    def reset(self, shard: int, slices: Iterable[Slice]) -> None:
+    def reset(self, partition: int, slices: Iterable[Slice]) -> None:
         """See `BacklogStore.reset`."""
-        self._shards.pop(self._key(shard), None)
+        self._shards.pop(self._key(partition), None)
 
-    def topic(self, shard: int) -> str | None:
+    def topic(self, partition: int) -> str | None:
         """See `BacklogStore.topic`."""
-        return self._topics.get(shard)
+        return self._topics.get(partition)
 
-    def note_topic(self, shard: int) -> None:
+    def note_topic(self, partition: int) -> None:
         """See `BacklogStore.note_topic`."""
-        self._topics[shard] = self.topic_mark
+        self._topics[partition] = self.topic_mark
 
-    def forget_topic(self, shard: int, topic_mark: str) -> int:
+    def forget_topic(self, partition: int, topic_mark: str) -> int:
         """See `BacklogStore.forget_topic`."""
-        kept = self._shards.pop(self._key(shard, topic_mark), _Shard())
+        kept = self._shards.pop(self._key(partition, topic_mark), _Shard())
         return sum(kept.records.values())
 
     def free_bytes(self) -> int | None:
@@ -162,18 +164,18 @@ class MemoryBacklogStore:
         return [segments for _, kept in sorted(self._shards.items()) for _, segments in sorted(kept.segments.items())]
 
     def wipe(self) -> None:
-        """Lose everything, positions included."""
+        """Lose everything, versions included."""
         self._shards.clear()
         self._topics.clear()
 
-    def _key(self, shard: int, topic_mark: str | None = None) -> tuple[str, int]:
-        return (self.topic_mark if topic_mark is None else topic_mark, shard)
+    def _key(self, partition: int, topic_mark: str | None = None) -> tuple[str, int]:
+        return (self.topic_mark if topic_mark is None else topic_mark, partition)
 
-    def _shard(self, shard: int) -> _Shard:
-        return self._shards.get(self._key(shard)) or _Shard()
+    def _shard(self, partition: int) -> _Shard:
+        return self._shards.get(self._key(partition)) or _Shard()
 
-    def _owned(self, shard: int, expected: StoreVersion) -> _Shard:
-        kept = self._shard(shard)
-        if kept.position != expected:
-            raise moved(shard, expected, kept.position)
+    def _owned(self, partition: int, expected: StoreVersion) -> _Shard:
+        kept = self._shard(partition)
+        if kept.version != expected:
+            raise moved(partition, expected, kept.version)
         return kept

@@ -58,13 +58,13 @@ class ShardRun:
     def recover(self) -> None:
         """A new owner, in the order of `Takeover`."""
         self.owners += 1
-        position = self.store.position(0)
+        version = self.store.version(0)
         token = f"owner-{self.owners}"
-        filled, counter = (position.offset, position.counter) if position is not None else (None, 0)
+        filled, counter = (version.offset, version.counter) if version is not None else (None, 0)
         plan = plan_recovery(self.committed, filled, Bounds(0, len(self.source)), token)
         self.committed, start = plan.progress, plan.progress.offset
         claim = StoreVersion(token, counter + 1, start)
-        self.store.put(0, position, claim, [], {})
+        self.store.put(0, version, claim, [], {})
         self.shard = unlisted_shard(plan.progress, None, claim, self.horizon_ms)
         self._open = Outcome()
 

@@ -16,11 +16,11 @@ FIRST_MS = -(1 << 53)
 """Before any slice of a test begins."""
 
 
-def slices_of(store: BacklogStore, shard: int, count: int = 1_000) -> dict[Slice, int]:
+def slices_of(store: BacklogStore, partition: int, count: int = 1_000) -> dict[Slice, int]:
     """Return all slices of a shard, read page by page; none where it was never claimed."""
-    position, found, from_ms = store.position(shard), dict[Slice, int](), FIRST_MS
-    while position is not None and from_ms < END_MS:
-        page = store.page(shard, position, from_ms, count)
+    version, found, from_ms = store.version(partition), dict[Slice, int](), FIRST_MS
+    while version is not None and from_ms < END_MS:
+        page = store.page(partition, version, from_ms, count)
         found.update(page.slices)
         from_ms = page.until_ms
     return found

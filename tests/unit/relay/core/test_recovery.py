@@ -36,7 +36,7 @@ def recovered(
     backlog = RedisBacklog(store, "relay", 1_000, WorldClock(World()), QuietEvents(), EmptyReader)
     plan = backlog.plan(0, committed, bounds, "new", offset_reset=offset_reset)
     backlog.open(0, plan)
-    return plan, store.position(0)
+    return plan, store.version(0)
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from delaytopic_relay.engine.pacing import BURST, MARKERS_MS, QUIET_TICK_MS
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 
 
-def committed(world: World, shard: int = 0) -> Progress:
-    return decode_progress(*world.committed[shard])
+def committed(world: World, partition: int = 0) -> Progress:
+    return decode_progress(*world.committed[partition])
 
 
 def test_a_record_is_delivered_at_its_time_and_not_before() -> None:
@@ -82,12 +82,12 @@ def test_a_record_that_is_past_due_is_delivered_at_once() -> None:
 def test_shards_do_not_wait_for_each_other() -> None:
     world = World()
     relay = start(world, MemoryBacklogStore(), setup=Setup(shards=(0, 1, 2)))
-    for shard in (2, 0, 1):
-        produce(world, 1_000 + shard, shard)
+    for partition in (2, 0, 1):
+        produce(world, 1_000 + partition, partition)
 
     relay.run(2_000, step_ms=1)
 
-    assert [(delivery.shard, delivery.offset) for delivery in deliveries(world)] == [(0, 0), (1, 0), (2, 0)]
+    assert [(delivery.partition, delivery.offset) for delivery in deliveries(world)] == [(0, 0), (1, 0), (2, 0)]
 
 
 def test_a_burst_is_committed_once_no_more_of_it_comes_and_a_few_records_with_the_quiet_tick() -> None:

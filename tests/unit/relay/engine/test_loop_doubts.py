@@ -75,8 +75,8 @@ def test_when_the_commit_for_one_revoked_shard_failed_the_next_one_commits_nothi
     relay = start(world, store, "first", Setup(shards=(0, 1)))
     relay.run(1_000)
     relay.target.refuse = lambda record: Refusal("too large", True) if record.value == b"bad" else None
-    produce(world, 0, shard=0)
-    produce(world, 0, shard=1, value=b"bad")
+    produce(world, 0, partition=0)
+    produce(world, 0, partition=1, value=b"bad")
     relay.run(10, step_ms=10)
 
     # When both are revoked one after the other, before the relay can start over

@@ -14,8 +14,8 @@ from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
 from delaytopic_relay.ports import Committed
 
 
-def owner(world: World, shard: int = 0) -> str:
-    return decode_progress(*world.committed[shard]).owner
+def owner(world: World, partition: int = 0) -> str:
+    return decode_progress(*world.committed[partition]).owner
 
 
 def crash_at(world: World, point: str) -> None:
@@ -164,8 +164,8 @@ def test_a_shard_that_is_revoked_is_committed_for_its_successor_and_the_others_s
     # Given a relay with two shards, whose records wait
     world = World()
     relay = start(world, MemoryBacklogStore(), "relay-1", Setup(shards=(0, 1)))
-    for shard in (0, 1):
-        produce(world, 1_000, shard)
+    for partition in (0, 1):
+        produce(world, 1_000, partition)
     relay.run(500)
 
     relay.loop.revoked([0])
@@ -191,8 +191,8 @@ def test_a_shard_that_is_revoked_after_an_aborted_tick_does_not_get_the_relay_fe
     world, store = World(), MemoryBacklogStore()
     relay = start(world, store, "relay-1", Setup(shards=(0, 1), target=RefusingTarget))
     relay.run(1_000)
-    for shard in (0, 1):
-        produce(world, 0, shard)
+    for partition in (0, 1):
+        produce(world, 0, partition)
     assert isinstance(relay.target, RefusingTarget)
     relay.target.refuses = True
     while not relay.events.counts["aborted"]:
@@ -226,8 +226,8 @@ def test_shards_that_are_lost_in_an_open_tick_take_their_records_with_them() -> 
     world = World()
     relay = start(world, MemoryBacklogStore(), setup=Setup(shards=(0, 1)))
     relay.run(1_000)
-    for shard in (0, 1):
-        produce(world, 0, shard)
+    for partition in (0, 1):
+        produce(world, 0, partition)
     relay.run(10, step_ms=10)
 
     relay.loop.lost([0])
@@ -277,8 +277,8 @@ def test_an_offset_that_was_set_by_hand_is_where_reading_starts() -> None:
 def test_progress_that_cannot_be_read_stops_its_shard_and_no_other() -> None:
     world = World()
     world.committed[0] = Committed(0, "2;somebody;else's")
-    for shard in (0, 1):
-        produce(world, 100, shard)
+    for partition in (0, 1):
+        produce(world, 100, partition)
     relay = start(world, MemoryBacklogStore(), setup=Setup(shards=(0, 1)))
 
     relay.run(3_000)
@@ -295,7 +295,7 @@ def test_records_that_retention_removed_before_they_were_delivered_are_reported(
     world.source[0].delete_before(4)
     reported: list[int] = []
     second = start(world, store, "second")
-    second.events.recovered = lambda shard, cause, plan: reported.append(plan.missing_offsets)  # type: ignore[method-assign]
+    second.events.recovered = lambda partition, cause, plan: reported.append(plan.missing_offsets)  # type: ignore[method-assign]
 
     second.run(500)
 
@@ -312,6 +312,6 @@ def test_a_graceful_hand_over_leaves_the_backlog_stating_where_the_successor_sta
 
     relay.loop.finish()
 
-    position = store.position(0)
-    assert position is not None
-    assert (position.offset, world.committed[0].offset) == (1, 1)
+    version = store.version(0)
+    assert version is not None
+    assert (version.offset, world.committed[0].offset) == (1, 1)

@@ -49,9 +49,9 @@ def heal(world: World) -> None:
     world.kafka.end_silences()
 
 
-def produce_to_other(world: World, after_ms: int, shard: int = 0) -> int:
+def produce_to_other(world: World, after_ms: int, partition: int = 0) -> int:
     headers = [("deliver-to", OTHER.encode()), ("deliver-at", b"%d" % (world.now_ms + after_ms))]
-    return world.produce(shard, b"k", b"v", [*headers])
+    return world.produce(partition, b"k", b"v", [*headers])
 
 
 def reasons(world: World) -> dict[int, str]:
@@ -64,9 +64,9 @@ def sent_to(world: World, topic: str) -> int:
     return sum(record.topic == topic for _, record in world.delivered)
 
 
-def latest_ms(world: World, shard: int, due_ms: list[int]) -> int:
+def latest_ms(world: World, partition: int, due_ms: list[int]) -> int:
     """How late the last of a shard's records was that are due at these times, in their order."""
-    sent = [each.sent_ms for each in deliveries(world) if each.shard == shard and not each.dead]
+    sent = [each.sent_ms for each in deliveries(world) if each.partition == partition and not each.dead]
     return max(at_ms - due for at_ms, due in zip(sent, due_ms, strict=True))
 
 
@@ -79,8 +79,8 @@ def test_while_a_partition_of_the_target_takes_nothing_only_the_one_that_sends_t
     relay = relay_of_two(world, transactional=transactional)
     silence(world, TARGET, 0)
     for after_ms in range(0, 60_000, 1_000):
-        produce(world, after_ms, shard=0)
-        produce(world, after_ms, shard=1)
+        produce(world, after_ms, partition=0)
+        produce(world, after_ms, partition=1)
 
     relay.run(70_000)
 
@@ -96,8 +96,8 @@ def test_those_that_wait_for_nothing_are_late_once_by_a_second_or_two() -> None:
     silence(world, TARGET, 0)
     due_ms = [world.now_ms + after_ms for after_ms in range(0, 60_000, 500)]
     for due in due_ms:
-        produce(world, due - world.now_ms, shard=0)
-        produce(world, due - world.now_ms, shard=1)
+        produce(world, due - world.now_ms, partition=0)
+        produce(world, due - world.now_ms, partition=1)
 
     relay.run(70_000)
 
@@ -110,7 +110,7 @@ def test_what_has_waited_is_delivered_in_order_and_once_when_its_partition_answe
     relay = relay_of_two(world, transactional=transactional)
     silence(world, TARGET, 0)
     for after_ms in (3_000, 1_000, 2_000, 90_000):
-        produce(world, after_ms, shard=0)
+        produce(world, after_ms, partition=0)
     relay.run(60_000)
 
     heal(world)
@@ -124,9 +124,9 @@ def test_what_waits_is_not_committed_as_delivered_and_a_successor_delivers_it() 
     relay = start(world, store, "first", Setup(shards=(0, 1)))
     relay.run(1_000)
     silence(world, TARGET, 0)
-    for shard in (0, 1):
+    for partition in (0, 1):
         for after_ms in range(0, 30_000, 1_000):
-            produce(world, after_ms, shard=shard)
+            produce(world, after_ms, partition=partition)
     relay.run(60_000)
 
     heal(world)
@@ -139,11 +139,11 @@ def test_what_arrives_meanwhile_is_taken_in() -> None:
     world = World()
     relay = relay_of_two(world)
     silence(world, TARGET, 0)
-    produce(world, 0, shard=0)
+    produce(world, 0, partition=0)
     relay.run(5_000)
 
     for after_ms in (0, 60_000, 3_000):
-        produce(world, after_ms, shard=0)
+        produce(world, after_ms, partition=0)
     relay.run(20_000)
 
     assert relay.loop.shards[0].position == len(world.source[0].entries)
@@ -153,12 +153,12 @@ def test_what_arrives_meanwhile_is_taken_in() -> None:
 def test_a_record_of_before_what_was_delivered_last_stays_on_the_source_meanwhile() -> None:
     world = World()
     relay = relay_of_two(world)
-    produce(world, 0, shard=0)
+    produce(world, 0, partition=0)
     relay.run(1_000)
     silence(world, TARGET, 0)
-    produce(world, 0, shard=0)
+    produce(world, 0, partition=0)
     relay.run(5_000)
-    late = produce(world, -60_000, shard=0)
+    late = produce(world, -60_000, partition=0)
     relay.run(20_000)
 
     heal(world)
@@ -171,9 +171,9 @@ def test_one_that_looks_well_and_takes_nothing_is_tried_less_and_less_often() ->
     world = World()
     relay = relay_of_two(world)
     silence(world, TARGET, 0, looks_well=True)
-    for shard in (0, 1):
+    for partition in (0, 1):
         for after_ms in range(0, 600_000, 5_000):
-            produce(world, after_ms, shard=shard)
+            produce(world, after_ms, partition=partition)
 
     relay.run(600_000, step_ms=200)
     failures = relay.events.counts["unanswered"]
@@ -213,14 +213,14 @@ def test_nothing_else_waits_for_it(transactional: bool) -> None:
     relay = relay_of_two(world, transactional=transactional)
     silence(world, OTHER)
     produce_to_other(world, 0)
-    for shard in (0, 1):
+    for partition in (0, 1):
         for after_ms in range(0, 20_000, 500):
-            produce(world, after_ms, shard=shard)
+            produce(world, after_ms, partition=partition)
 
     relay.run(LONG_MS)
 
-    for shard, first in ((0, 1), (1, 0)):
-        assert sorted({*delivered_offsets(world, shard)}) == [*range(first, first + 40)]
+    for partition, first in ((0, 1), (1, 0)):
+        assert sorted({*delivered_offsets(world, partition)}) == [*range(first, first + 40)]
     assert dead_offsets(world) == [0]
 
 
@@ -256,8 +256,8 @@ def test_a_partition_that_is_about_to_send_to_what_is_in_doubt_waits_without_try
     world = World()
     relay = relay_of_two(world)
     silence(world, OTHER)
-    produce_to_other(world, 0, shard=0)
-    produce_to_other(world, 1_000, shard=1)
+    produce_to_other(world, 0, partition=0)
+    produce_to_other(world, 1_000, partition=1)
 
     relay.run(LONG_MS)
 
@@ -273,10 +273,10 @@ def test_while_the_dead_letter_topic_takes_nothing_only_those_with_a_bad_record_
     world = World()
     relay = relay_of_two(world, transactional=transactional)
     silence(world, DEAD)
-    bad = produce_nonsense(world, shard=0)
-    for shard in (0, 1):
+    bad = produce_nonsense(world, partition=0)
+    for partition in (0, 1):
         for after_ms in range(0, 20_000, 500):
-            produce(world, after_ms, shard=shard)
+            produce(world, after_ms, partition=partition)
     relay.run(LONG_MS)
     during = (dead_offsets(world), sorted({*delivered_offsets(world, 1)}))
 
@@ -292,10 +292,10 @@ def test_nothing_is_read_meanwhile_that_might_need_it() -> None:
     world = World()
     relay = relay_of_two(world)
     silence(world, DEAD)
-    produce_nonsense(world, shard=0)
+    produce_nonsense(world, partition=0)
     relay.run(5_000)
     for _ in range(3):
-        produce_nonsense(world, shard=0)
+        produce_nonsense(world, partition=0)
 
     relay.run(60_000)
 
@@ -308,9 +308,9 @@ def test_while_a_bucket_topic_takes_nothing_only_those_are_away_that_store_there
     relay.run(1_000)
     for bucket in range(3):
         silence(world, f"{SOURCE}.delay.{bucket}", 0)
-    for shard in (0, 1):
+    for partition in (0, 1):
         for after_ms in (0, 15_000, 40_000):
-            produce(world, after_ms, shard=shard)
+            produce(world, after_ms, partition=partition)
     relay.run(LONG_MS)
     during = (sorted(relay.loop.shards), delivered_offsets(world, 1))
 
@@ -328,9 +328,9 @@ def test_while_the_cluster_does_not_answer_at_all_nobody_is_held_and_all_is_trie
     world = World()
     world.kafka.look_at = lambda topics: dict  # type: ignore[method-assign]
     relay = relay_of_two(world)
-    for shard in (0, 1):
-        silence(world, TARGET, shard)
-        produce(world, 0, shard=shard)
+    for partition in (0, 1):
+        silence(world, TARGET, partition)
+        produce(world, 0, partition=partition)
 
     relay.run(20_000)
     held = dict(relay.loop.snapshot().held)
@@ -348,8 +348,8 @@ def test_a_transaction_with_a_partition_that_takes_nothing_costs_the_producer_it
     world = World()
     relay = relay_of_two(world)
     silence(world, TARGET, 0)
-    produce(world, 0, shard=0)
-    produce(world, 0, shard=1)
+    produce(world, 0, partition=0)
+    produce(world, 0, partition=1)
 
     relay.run(10_000)
 
@@ -362,8 +362,8 @@ def test_a_successor_does_not_wait_for_a_transaction_that_cannot_end() -> None:
     first = start(world, store, "first", Setup(shards=(0, 1)))
     first.run(1_000)
     silence(world, TARGET, 0)
-    produce(world, 0, shard=0)
-    produce(world, 0, shard=1)
+    produce(world, 0, partition=0)
+    produce(world, 0, partition=1)
     for _ in range(2):
         world.now_ms += 50
         first.step()  # it has given up the transaction, and is killed
@@ -381,7 +381,7 @@ def test_the_snapshot_names_who_waits_for_what() -> None:
     world = World()
     relay = relay_of_two(world)
     silence(world, TARGET, 1)
-    produce(world, 0, shard=1)
+    produce(world, 0, partition=1)
     relay.run(2_000)
 
     (held,) = relay.loop.snapshot().held.items()

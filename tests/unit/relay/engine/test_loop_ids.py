@@ -140,9 +140,9 @@ def test_a_record_that_leaves_at_once_replaces_the_pending_one_of_its_id() -> No
 def test_ids_of_different_shards_have_nothing_to_do_with_each_other() -> None:
     world = World()
     relay = start(world, MemoryBacklogStore(), setup=Setup(shards=(0, 1)))
-    for shard in (0, 1):
-        produce(world, NEAR_MS, shard, name=A)
-    produce_cancel(world, A, shard=1)
+    for partition in (0, 1):
+        produce(world, NEAR_MS, partition, name=A)
+    produce_cancel(world, A, partition=1)
 
     relay.run(2 * NEAR_MS)
 
@@ -190,6 +190,6 @@ def test_when_the_time_of_a_cancelled_schedule_has_passed_the_backlog_forgets_it
 
     relay.run(2 * FAR_MS)
 
-    position = store.position(0)
-    assert position is not None
-    assert (store.slices(0), store.ids(0, position, [A])) == ({}, [None])
+    version = store.version(0)
+    assert version is not None
+    assert (store.slices(0), store.ids(0, version, [A])) == ({}, [None])

@@ -146,9 +146,9 @@ def test_far_records_pass_through_a_full_memory_to_the_backlog() -> None:
 def test_one_shard_that_fills_the_memory_pauses_all_and_none_is_lost() -> None:
     world = World()
     for number in range(30):
-        produce(world, 2_000 + 10 * number, shard=0)
+        produce(world, 2_000 + 10 * number, partition=0)
     for number in range(5):
-        produce(world, 1_000 + number, shard=1)
+        produce(world, 1_000 + number, partition=1)
     relay = start(world, MemoryBacklogStore(), setup=SMALL._replace(shards=(0, 1)))
 
     relay.run(10_000)

@@ -174,7 +174,7 @@ def test_what_was_lost_with_a_former_topic_is_counted(setup: Setup) -> None:
     made_anew(world)
     relay = stores.start("second", setup._replace(accepted=Acceptance(SECOND)))
     lost: list[int | None] = []
-    relay.events.recovered = lambda shard, cause, plan: lost.append(plan.lost_records)  # type: ignore[method-assign]
+    relay.events.recovered = lambda partition, cause, plan: lost.append(plan.lost_records)  # type: ignore[method-assign]
 
     relay.run(1_000)
 
@@ -189,7 +189,7 @@ def test_the_keys_of_a_former_topic_are_deleted() -> None:
 
     stores.start("second", Setup(accepted=Acceptance(SECOND))).run(1_000)
 
-    assert former.position(0) is None
+    assert former.version(0) is None
 
 
 @every
@@ -466,7 +466,7 @@ def test_a_group_without_offsets_begins_with_a_topic_that_was_accepted_in_place_
 
     stores.start("second", setup._replace(accepted=Acceptance(SECOND))).run(70_000, step_ms=1_000)
 
-    assert (delivered_offsets(world), former.position(0)) == ([0, 0, 1], None)
+    assert (delivered_offsets(world), former.version(0)) == ([0, 0, 1], None)
 
 
 @either

@@ -29,8 +29,8 @@ def refuses(offset: int, *, too_large: bool = True) -> Callable[[Outgoing], Refu
     """Refuse one source record on its way to the target."""
 
     def refuse(record: Outgoing) -> Refusal | None:
-        shard, of, dead = source_of(record.headers)
-        return Refusal(ERROR, too_large, shard, of) if of == offset and not dead else None
+        partition, of, dead = source_of(record.headers)
+        return Refusal(ERROR, too_large, partition, of) if of == offset and not dead else None
 
     return refuse
 

@@ -23,10 +23,10 @@ def shard_of(relay: Relay, number: int = 0) -> RedisShard:
     return shard
 
 
-def produce_seconds(world: World, records: int, shard: int = 0) -> None:
+def produce_seconds(world: World, records: int, partition: int = 0) -> None:
     """Produce a record for each of so many seconds, each a slice of its own."""
     for number in range(records):
-        produce(world, FIRST_MS + number * 1_000, shard)
+        produce(world, FIRST_MS + number * 1_000, partition)
 
 
 def test_a_shard_pauses_at_its_share_and_resumes_with_room_and_each_record_arrives_once() -> None:
@@ -52,7 +52,7 @@ def test_another_shard_of_the_relay_is_read_on() -> None:
     relay = start(world, MemoryBacklogStore(), setup=setup)
     relay.run(10_000, step_ms=500)
 
-    produce(world, 1_000, shard=1)
+    produce(world, 1_000, partition=1)
     relay.run(3_000, step_ms=500)
 
     assert relay.loop.snapshot().paused == {0}

@@ -192,8 +192,8 @@ def test_damaged_segments_of_one_shard_do_not_stop_the_others() -> None:
     world = World()
     store = FlakyStore(world)
     relay = start(world, store, setup=Setup(shards=(0, 1)))
-    for shard in (0, 1):
-        produce(world, FAR_MS, shard)
+    for partition in (0, 1):
+        produce(world, FAR_MS, partition)
     relay.run(2_000)
 
     store.damaged = {0}

@@ -120,7 +120,7 @@ def test_when_reading_cannot_be_paused_at_once_nothing_of_what_was_read_is_skipp
     assert delivered_offsets(world) == [0, late, 2, 3, 4]
 
 
-def not_ready(shards: Iterable[int]) -> None:
+def not_ready(partitions: Iterable[int]) -> None:
     raise KafkaUnavailable("not now")
 
 

@@ -128,7 +128,7 @@ def test_deliveries_do_not_hide_that_nothing_is_read() -> None:
     relay = lives.begin()
     relay.step()
     relay.source.paused.add(0)
-    relay.source.resume = lambda shards: None  # type: ignore[method-assign]
+    relay.source.resume = lambda partitions: None  # type: ignore[method-assign]
 
     relay.run(70_000, step_ms=1_000)
 
@@ -185,7 +185,7 @@ def test_a_partition_waits_while_it_is_examined_and_others_go_on() -> None:
     lives = Lives(Setup(shards=(0, 1)), trial)
     produce(lives.world, 1_000)
     lives.die(2)
-    other = produce(lives.world, 1_000, shard=1)
+    other = produce(lives.world, 1_000, partition=1)
 
     relay = lives.begin()
     relay.run(5_000)

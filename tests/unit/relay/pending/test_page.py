@@ -52,8 +52,8 @@ CONFIG = RelayConfig(
 def relay_with(*shards: int) -> Relay:
     world = World()
     relay = start(world, MemoryBacklogStore(), setup=Setup(shards=shards))
-    for shard in shards:
-        produce(world, 5_000, shard)
+    for partition in shards:
+        produce(world, 5_000, partition)
     relay.run(2_000)
     return relay
 

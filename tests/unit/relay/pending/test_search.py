@@ -249,8 +249,8 @@ def test_a_backlog_that_is_somebody_elses_by_now_ends_the_list_with_a_reason(own
     run = run_with(schedule(NOW_MS + 5, 0), schedule(NOW_MS + HOUR_MS, 1))
 
     def steal(slice_: Slice) -> None:
-        position = run.shard.store_version
-        run.store.put(0, position, StoreVersion(owner or position.owner, position.counter - (not owner), 0), [], {})
+        version = run.shard.store_version
+        run.store.put(0, version, StoreVersion(owner or version.owner, version.counter - (not owner), 0), [], {})
 
     found = listed(run, reader=MemoryReader(run.store, steal))
 

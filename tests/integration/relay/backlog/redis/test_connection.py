@@ -140,7 +140,7 @@ def test_databases_of_a_server_are_apart(redis: SharedRedis) -> None:
 
     stores[0].put(0, None, FIRST, [], {})
 
-    assert [store.position(0) for store in stores] == [FIRST, None]
+    assert [store.version(0) for store in stores] == [FIRST, None]
     for store in stores:
         store.close()
 
@@ -243,7 +243,7 @@ def test_a_rotated_password_is_read_again_for_the_next_connection(start_redis: S
         write(tmp_path / "password", "the-next-one")
         client.client_kill_filter(_type="normal")
 
-    assert store.position(0) == FIRST
+    assert store.version(0) == FIRST
     store.close()
 
 
@@ -313,7 +313,7 @@ def test_the_documented_user_cannot_touch_what_another_delay_topic_keeps(
     )
     store = RedisBacklogStore(as_user(server, documented_user(), tmp_path), other_id)
     calls: list[Callable[[], object]] = [
-        lambda: store.position(0),
+        lambda: store.version(0),
         lambda: store.put(0, FIRST, StoreVersion("thief", 9, 9), [], {}),
         lambda: store.page(0, FIRST, 0, 4),
         lambda: store.load(0, FIRST, Slice(0, 1_000), 0, 1),
@@ -327,7 +327,7 @@ def test_the_documented_user_cannot_touch_what_another_delay_topic_keeps(
             call()
 
     kept = RedisBacklogStore(whole, other_id)
-    assert (kept.position(0), kept.load(0, FIRST, Slice(0, 1_000), 0, 2)) == (FIRST, [b"theirs"])
+    assert (kept.version(0), kept.load(0, FIRST, Slice(0, 1_000), 0, 2)) == (FIRST, [b"theirs"])
     assert kept.ids(0, FIRST, [b"id"]) == [IdEntry(1, 2, 3)]
     kept.close()
 
@@ -366,9 +366,9 @@ def test_no_secret_is_in_any_message_cause_repr_or_log(
     with redis.Redis(host="127.0.0.1", port=server.port, password=SECRET) as client:
         client.config_set("requirepass", "another")
         client.client_kill_filter(_type="normal")
-    texts = [failure(lambda: store.position(0)), failure(lambda: connect_redis(fields))]
+    texts = [failure(lambda: store.version(0)), failure(lambda: connect_redis(fields))]
     server.kill()
-    texts += [failure(lambda: store.position(0)), failure(lambda: connect_redis(fields))]
+    texts += [failure(lambda: store.version(0)), failure(lambda: connect_redis(fields))]
 
     texts += [repr(store), repr(connection), repr(connection.client), caplog.text]
     assert [text for text in texts if SECRET in text] == []

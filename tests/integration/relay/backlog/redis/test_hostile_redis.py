@@ -46,9 +46,9 @@ def add(client: Any, key: bytes, field: bytes, value: bytes) -> object:
 
 ATTACKS: dict[str, Attack] = {
     "everything is deleted": lambda client, keys: client.delete(*keys[:5], *lists(client, keys)),
-    "the position is a text of somebody else": lambda client, keys: client.set(keys.position, "soon"),
-    "the position is a list": lambda client, keys: replace(client, keys.position),
-    "the position is far ahead": lambda client, keys: client.set(keys.position, "9:1000000:me"),
+    "the version is a text of somebody else": lambda client, keys: client.set(keys.version, "soon"),
+    "the version is a list": lambda client, keys: replace(client, keys.version),
+    "the version is far ahead": lambda client, keys: client.set(keys.version, "9:1000000:me"),
     "the counts are a text": lambda client, keys: replace(client, keys.counts),
     "a slice is named by somebody else": lambda client, keys: [
         add(client, keys.counts, b"tomorrow", b"1"),

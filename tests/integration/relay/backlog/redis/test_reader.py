@@ -54,15 +54,15 @@ class Stores:
         self.reader = RedisPendingReader(self.connection, self.backend_id)
 
     def put(self, slice_: Slice, *segments: list[Schedule], ids: dict[bytes, IdEntry] | None = None) -> None:
-        position = self.store.position(0)
-        assert position is not None
+        version = self.store.version(0)
+        assert version is not None
         packed = [Segment(slice_, len(segment), encode_segment(segment)) for segment in segments]
-        self.store.put(0, position, position._replace(counter=position.counter + 1), packed, ids or {})
+        self.store.put(0, version, version._replace(counter=version.counter + 1), packed, ids or {})
 
     def forget(self, *slices: Slice) -> None:
-        position = self.store.position(0)
-        assert position is not None
-        self.store.drop(0, position, slices, [])
+        version = self.store.version(0)
+        assert version is not None
+        self.store.drop(0, version, slices, [])
 
     def read(self, *slices: Slice) -> list[int]:
         return [offset for portion in self.reader.read(0, slices, at_any_time) for offset in offsets(portion.schedules)]
@@ -84,10 +84,10 @@ def test_slices_are_those_that_the_relay_put(stores: Stores) -> None:
 
 
 def test_slices_of_a_range_of_time_are_read_over_many_pages_and_no_further(stores: Stores) -> None:
-    position = stores.store.position(0)
-    assert position is not None
+    version = stores.store.version(0)
+    assert version is not None
     slices = [Slice(number * 1_000, 1_000) for number in range(5 * NAMES)]
-    stores.store.put(0, position, FILLED, [Segment(slice_, 1, b"s") for slice_ in slices], {})
+    stores.store.put(0, version, FILLED, [Segment(slice_, 1, b"s") for slice_ in slices], {})
 
     found = stores.reader.slices(0, 1_500_000, 2_600_000)
 
@@ -151,7 +151,7 @@ def test_ids_are_those_that_the_relay_put(stores: Stores) -> None:
 
 def test_the_backlog_stays_where_its_owner_has_it_while_it_writes_on(stores: Stores) -> None:
     stores.put(NARROW, [schedule(10_000, 1)])
-    seen = stores.store.position(0)
+    seen = stores.store.version(0)
     assert seen is not None
     stores.put(WIDE, [schedule(3_600_000, 2)])
 
@@ -228,8 +228,8 @@ def test_a_listing_from_a_real_backlog_leaves_out_what_delivery_would_leave_out(
     waiting, copy = schedule(10_800, 5), schedule(10_800, 5)
     stores.put(NARROW, [done, replaced, cancelled], [unread, waiting], [copy])
     stores.put(WIDE, [latest], ids={b"a": IdEntry(2 * 4, 3_600_000, 4), b"c": IdEntry(2 * 6 + 1, 10_600, 3)})
-    position = stores.store.position(0)
-    shard = ShardCopy(0, [], stored=Stored(10_000, position), done=Done(DueKey(10_000, 1)), ingested=9)
+    version = stores.store.version(0)
+    shard = ShardCopy(0, [], stored=Stored(10_000, version), done=Done(DueKey(10_000, 1)), ingested=9)
 
     found = list_pending([shard], lambda: stores.reader, PendingQuery())
 

@@ -13,7 +13,7 @@ from tests.support.servers.redis_server import RedisFields
 
 from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_relay.backlog.redis.connection import Client, RedisConnection, connect_redis
-from delaytopic_relay.backlog.redis.layout import encode_position, stored_bytes
+from delaytopic_relay.backlog.redis.layout import encode_version, stored_bytes
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 from delaytopic_relay.backlog.store import BacklogStore, Segment, Slice, StoreVersion
@@ -29,8 +29,8 @@ ENTRY = IdEntry(7, 1500, 5)
 MANY = [Segment(NEAR, 1, b"%d" % number) for number in range(3 * MAX_ITEMS)]
 
 
-def load_all(backlog: BacklogStore, position: StoreVersion, slice_: Slice = NEAR) -> list[bytes]:
-    return backlog.load(0, position, slice_, 0, 1_000_000)
+def load_all(backlog: BacklogStore, version: StoreVersion, slice_: Slice = NEAR) -> list[bytes]:
+    return backlog.load(0, version, slice_, 0, 1_000_000)
 
 
 class Interrupted:
@@ -86,7 +86,7 @@ def test_a_shard_has_the_documented_keys_in_one_slot(redis_store: RedisStore) ->
     }
 
 
-def test_an_emptied_shard_leaves_nothing_but_its_position_and_that_nothing_has_a_size(redis_store: RedisStore) -> None:
+def test_an_emptied_shard_leaves_nothing_but_its_version_and_that_nothing_has_a_size(redis_store: RedisStore) -> None:
     backlog = redis_store.open()
     backlog.put(0, None, FIRST, [Segment(NEAR, 2, b"x"), Segment(FAR, 1, b"y")], {b"id": ENTRY})
 
@@ -104,12 +104,12 @@ def test_an_id_that_would_break_the_hash_tag_is_refused(redis_connection: RedisC
 
 
 @pytest.mark.parametrize("junk", [b"7", b"7:x:relay", b"\xff:\xfe"])
-def test_a_position_that_no_relay_wrote_is_corrupt(redis_store: RedisStore, junk: bytes) -> None:
+def test_a_version_that_no_relay_wrote_is_corrupt(redis_store: RedisStore, junk: bytes) -> None:
     key = f"{{{redis_store.backend_id}:0}}:position"
     redis_store.connection.client.set(key, junk)
 
     with pytest.raises(CorruptState) as caught:
-        redis_store.open().position(0)
+        redis_store.open().version(0)
 
     assert str(caught.value) == (
         f"the Redis key {key} holds {junk!r}, which no relay writes: delete the keys that begin with "
@@ -170,7 +170,7 @@ def test_keys_of_another_type_are_corrupt(redis_store: RedisStore) -> None:
 # --- sizes
 
 
-def former_version(store: RedisStore, position: StoreVersion, segments: Sequence[Segment]) -> None:
+def former_version(store: RedisStore, version: StoreVersion, segments: Sequence[Segment]) -> None:
     """Put as a relay does that knows nothing of sizes."""
     tag, client = f"{{{store.backend_id}:0}}:", cast(Any, store.connection.client)
     for slice_, records, data in segments:
@@ -178,7 +178,7 @@ def former_version(store: RedisStore, position: StoreVersion, segments: Sequence
         client.rpush(f"{tag}s:{name}", data)
         client.hincrby(tag + "counts", name, records)
         client.zadd(tag + "slices", {name: slice_.start_ms})
-    client.set(tag + "position", encode_position(position))
+    client.set(tag + "position", encode_version(version))
 
 
 def test_the_size_of_what_waits_is_near_what_redis_says_of_its_keys(redis_store: RedisStore) -> None:
@@ -230,7 +230,7 @@ def test_a_put_that_broke_off_half_way_says_the_offset_from_before(redis_store: 
     with pytest.raises(BacklogUnavailable):
         interrupted(redis_store, {3: break_off}).put(0, CLAIM, FIRST, MANY, {})
 
-    assert redis_store.open().position(0) == StoreVersion("relay-a+2", 2, CLAIM.offset)
+    assert redis_store.open().version(0) == StoreVersion("relay-a+2", 2, CLAIM.offset)
 
 
 @pytest.mark.parametrize("before_script", [1, 2, 3])
@@ -242,7 +242,7 @@ def test_a_put_that_broke_off_is_completed_by_its_repeat(redis_store: RedisStore
 
     backlog.put(0, CLAIM, FIRST, MANY, {b"id": ENTRY})
 
-    assert (backlog.position(0), slices_of(backlog, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
+    assert (backlog.version(0), slices_of(backlog, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
     assert load_all(backlog, FIRST) == [segment.data for segment in MANY]
     assert backlog.ids(0, FIRST, [b"id"]) == [ENTRY]
 
@@ -259,7 +259,7 @@ def test_a_part_that_was_done_although_its_answer_was_lost_is_not_done_again(red
 
     interrupted(redis_store, {2: late}).put(0, CLAIM, FIRST, MANY, {})
 
-    assert (backlog.position(0), slices_of(backlog, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
+    assert (backlog.version(0), slices_of(backlog, 0)) == (FIRST, {NEAR: 3 * MAX_ITEMS})
 
 
 def test_a_successor_claims_over_a_half_done_put_whose_relay_then_can_do_nothing(redis_store: RedisStore) -> None:
@@ -268,12 +268,12 @@ def test_a_successor_claims_over_a_half_done_put_whose_relay_then_can_do_nothing
     with pytest.raises(BacklogUnavailable):
         interrupted(redis_store, {2: break_off}).put(0, CLAIM, FIRST, MANY, {})
     claimed = StoreVersion("relay-b", 2, 0)
-    successor.put(0, successor.position(0), claimed, [], {})
+    successor.put(0, successor.version(0), claimed, [], {})
 
     with pytest.raises(BacklogMoved):
         redis_store.open().put(0, CLAIM, FIRST, MANY, {})
 
-    assert (successor.position(0), slices_of(successor, 0)) == (claimed, {NEAR: MAX_ITEMS})
+    assert (successor.version(0), slices_of(successor, 0)) == (claimed, {NEAR: MAX_ITEMS})
 
 
 @pytest.mark.parametrize("taken_before", [1, 2])
@@ -291,7 +291,7 @@ def test_a_server_that_lost_a_part_in_the_middle_of_a_put_is_noticed(
     with pytest.raises(BacklogMoved):
         interrupted(redis_store, faults).put(0, CLAIM, FIRST, MANY, {})
 
-    assert backlog.position(0) == [CLAIM, StoreVersion("relay-a+1", 2, CLAIM.offset)][taken_before - 1]
+    assert backlog.version(0) == [CLAIM, StoreVersion("relay-a+1", 2, CLAIM.offset)][taken_before - 1]
 
 
 def test_a_claim_in_the_middle_of_a_large_put_stops_it(redis_store: RedisStore) -> None:
@@ -299,12 +299,12 @@ def test_a_claim_in_the_middle_of_a_large_put_stops_it(redis_store: RedisStore) 
     backlog.put(0, None, CLAIM, [], {})
     claimed = StoreVersion("relay-b", 2, 0)
 
-    faults = {2: lambda: successor.put(0, successor.position(0), claimed, [], {})}
+    faults = {2: lambda: successor.put(0, successor.version(0), claimed, [], {})}
 
     with pytest.raises(BacklogMoved, match="another relay claimed it"):
         interrupted(redis_store, faults).put(0, CLAIM, FIRST, MANY, {})
 
-    assert (backlog.position(0), slices_of(backlog, 0)) == (claimed, {NEAR: MAX_ITEMS})
+    assert (backlog.version(0), slices_of(backlog, 0)) == (claimed, {NEAR: MAX_ITEMS})
 
 
 def test_a_flushed_script_cache_is_filled_again(start_redis: StartRedis) -> None:

@@ -25,8 +25,8 @@ def segment(slice_: Slice, data: bytes, records: int = 1) -> Segment:
     return Segment(slice_, records, data)
 
 
-def load_all(backlog: BacklogStore, position: StoreVersion, slice_: Slice, shard: int = SHARD) -> list[bytes]:
-    return backlog.load(shard, position, slice_, 0, 1_000_000)
+def load_all(backlog: BacklogStore, version: StoreVersion, slice_: Slice, partition: int = SHARD) -> list[bytes]:
+    return backlog.load(partition, version, slice_, 0, 1_000_000)
 
 
 def filled(backlog: BacklogStore) -> BacklogStore:
@@ -45,8 +45,8 @@ def test_a_shard_that_was_reset_is_as_one_that_was_never_claimed_and_the_others_
 
     backlog.reset(SHARD, [NEAR])
 
-    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (None, {})
-    assert (backlog.position(SHARD + 1), slices_of(backlog, SHARD + 1)) == (CLAIM, {NEAR: 10})
+    assert (backlog.version(SHARD), slices_of(backlog, SHARD)) == (None, {})
+    assert (backlog.version(SHARD + 1), slices_of(backlog, SHARD + 1)) == (CLAIM, {NEAR: 10})
     backlog.put(SHARD, None, CLAIM, [], {})
     assert slices_of(backlog, SHARD) == {}
     assert (load_all(backlog, CLAIM, NEAR), load_all(backlog, CLAIM, FAR)) == ([], [])
@@ -61,17 +61,17 @@ def test_who_owned_a_shard_that_was_reset_is_told_with_the_next_write(backlog: B
         backlog.put(SHARD, FIRST, SECOND, [], {})
 
 
-# --- positions and claims
+# --- versions and claims
 
 
-def test_a_shard_that_was_never_claimed_has_no_position_and_nothing_else(backlog: BacklogStore) -> None:
-    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (None, {})
+def test_a_shard_that_was_never_claimed_has_no_version_and_nothing_else(backlog: BacklogStore) -> None:
+    assert (backlog.version(SHARD), slices_of(backlog, SHARD)) == (None, {})
 
 
-def test_a_claim_without_segments_sets_the_position(backlog: BacklogStore) -> None:
+def test_a_claim_without_segments_sets_the_version(backlog: BacklogStore) -> None:
     backlog.put(SHARD, None, CLAIM, [], {})
 
-    assert backlog.position(SHARD) == CLAIM
+    assert backlog.version(SHARD) == CLAIM
 
 
 def test_a_claim_may_move_the_offset_back(backlog: BacklogStore) -> None:
@@ -79,7 +79,7 @@ def test_a_claim_may_move_the_offset_back(backlog: BacklogStore) -> None:
 
     backlog.put(SHARD, FIRST, StoreVersion("relay-b", 3, 40), [], {})
 
-    assert backlog.position(SHARD) == StoreVersion("relay-b", 3, 40)
+    assert backlog.version(SHARD) == StoreVersion("relay-b", 3, 40)
 
 
 def test_a_claim_keeps_what_is_in_the_backlog(backlog: BacklogStore) -> None:
@@ -95,7 +95,7 @@ def test_a_claim_keeps_what_is_in_the_backlog(backlog: BacklogStore) -> None:
 def test_a_put_may_be_the_first_write(backlog: BacklogStore) -> None:
     backlog.put(SHARD, None, FIRST, [segment(NEAR, b"n1")], {})
 
-    assert (backlog.position(SHARD), load_all(backlog, FIRST, NEAR)) == (FIRST, [b"n1"])
+    assert (backlog.version(SHARD), load_all(backlog, FIRST, NEAR)) == (FIRST, [b"n1"])
 
 
 def test_a_claimed_shard_cannot_be_claimed_as_if_it_were_new(backlog: BacklogStore) -> None:
@@ -104,14 +104,14 @@ def test_a_claimed_shard_cannot_be_claimed_as_if_it_were_new(backlog: BacklogSto
     with pytest.raises(BacklogMoved):
         backlog.put(SHARD, None, OTHER_RELAY, [], {})
 
-    assert backlog.position(SHARD) == CLAIM
+    assert backlog.version(SHARD) == CLAIM
 
 
 @pytest.mark.parametrize("owner", ["", "a:b:c", "relay/ä ü", "x" * 300, "relay-a+1"])
 def test_an_owner_token_may_be_any_text(backlog: BacklogStore, owner: str) -> None:
     backlog.put(SHARD, None, StoreVersion(owner, 1, 2**53), [], {})
 
-    assert backlog.position(SHARD) == StoreVersion(owner, 1, 2**53)
+    assert backlog.version(SHARD) == StoreVersion(owner, 1, 2**53)
 
 
 def test_another_relay_sees_the_same_backlog(store: Store) -> None:
@@ -119,7 +119,7 @@ def test_another_relay_sees_the_same_backlog(store: Store) -> None:
 
     successor = store.open()
 
-    assert (successor.position(SHARD), load_all(successor, FIRST, FAR)) == (FIRST, [b"f1"])
+    assert (successor.version(SHARD), load_all(successor, FIRST, FAR)) == (FIRST, [b"f1"])
 
 
 def test_what_was_put_outlives_the_backlog_that_put_it(store: Store) -> None:
@@ -170,13 +170,13 @@ def test_a_slice_may_begin_anywhere(backlog: BacklogStore, slice_: Slice) -> Non
     assert (slices_of(backlog, SHARD), load_all(backlog, FIRST, slice_)) == ({slice_: 4}, [b"s"])
 
 
-def test_a_put_from_a_position_that_is_not_the_shards_changes_nothing(backlog: BacklogStore) -> None:
+def test_a_put_from_a_version_that_is_not_the_shards_changes_nothing(backlog: BacklogStore) -> None:
     filled(backlog)
 
     with pytest.raises(BacklogMoved):
         backlog.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"n2", 9)], {b"id-1": NEWER_ENTRY, b"id-2": ENTRY})
 
-    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert (backlog.version(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
     assert load_all(backlog, FIRST, NEAR) == [b"n1"]
     assert backlog.ids(SHARD, FIRST, [b"id-1", b"id-2"]) == [ENTRY, None]
 
@@ -186,7 +186,7 @@ def test_a_put_repeated_has_no_second_effect(backlog: BacklogStore) -> None:
 
     backlog.put(SHARD, CLAIM, FIRST, [segment(NEAR, b"n1", 10), segment(FAR, b"f1", 2)], {b"id-1": ENTRY})
 
-    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert (backlog.version(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
     assert load_all(backlog, FIRST, NEAR) == [b"n1"]
 
 
@@ -194,7 +194,7 @@ def test_a_claim_repeated_has_no_second_effect(backlog: BacklogStore) -> None:
     backlog.put(SHARD, None, CLAIM, [], {})
     backlog.put(SHARD, None, CLAIM, [], {})
 
-    assert backlog.position(SHARD) == CLAIM
+    assert backlog.version(SHARD) == CLAIM
 
 
 def test_a_put_of_many_segments_and_ids_is_whole_and_in_order(backlog: BacklogStore) -> None:
@@ -205,7 +205,7 @@ def test_a_put_of_many_segments_and_ids_is_whole_and_in_order(backlog: BacklogSt
     backlog.put(SHARD, None, CLAIM, [], {})
     backlog.put(SHARD, CLAIM, FIRST, segments, ids)
 
-    assert backlog.position(SHARD) == FIRST
+    assert backlog.version(SHARD) == FIRST
     assert sum(slices_of(backlog, SHARD).values()) == 4_321
     assert load_all(backlog, FIRST, slices[7]) == [b"%d" % number for number in range(7, 4_321, 40)]
     assert backlog.ids(SHARD, FIRST, list(ids)) == list(ids.values())
@@ -229,13 +229,13 @@ def test_a_large_put_repeated_has_no_second_effect(backlog: BacklogStore) -> Non
     assert slices_of(backlog, SHARD) == {NEAR: 2_500}
 
 
-def test_a_large_put_from_a_position_that_is_not_the_shards_changes_nothing(backlog: BacklogStore) -> None:
+def test_a_large_put_from_a_version_that_is_not_the_shards_changes_nothing(backlog: BacklogStore) -> None:
     filled(backlog)
 
     with pytest.raises(BacklogMoved):
         backlog.put(SHARD, CLAIM, SECOND, [segment(NEAR, b"%d" % number) for number in range(2_500)], {})
 
-    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert (backlog.version(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
 
 
 # --- sizes
@@ -318,7 +318,7 @@ def test_no_page_ends_between_slices_that_begin_together(backlog: BacklogStore) 
     ]
 
 
-def test_a_page_is_refused_where_the_position_is_not_the_expected_one(backlog: BacklogStore) -> None:
+def test_a_page_is_refused_where_the_version_is_not_the_expected_one(backlog: BacklogStore) -> None:
     filled(backlog)
 
     with pytest.raises(BacklogMoved):
@@ -414,12 +414,12 @@ def test_dropped_slices_and_ids_are_gone_and_others_stay(backlog: BacklogStore) 
     assert backlog.ids(SHARD, SECOND, [b"id-1", b"id-2"]) == [None, NEWER_ENTRY]
 
 
-def test_dropping_leaves_the_position(backlog: BacklogStore) -> None:
+def test_dropping_leaves_the_version(backlog: BacklogStore) -> None:
     filled(backlog)
 
     backlog.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
 
-    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (FIRST, {})
+    assert (backlog.version(SHARD), slices_of(backlog, SHARD)) == (FIRST, {})
 
 
 def test_dropping_what_is_not_there_is_not_missed(backlog: BacklogStore) -> None:
@@ -462,8 +462,8 @@ def test_shards_are_independent(backlog: BacklogStore) -> None:
 
     backlog.drop(SHARD, FIRST, [NEAR, FAR], [b"id-1"])
 
-    assert (backlog.position(33), slices_of(backlog, 33)) == (other, {NEAR: 5})
-    assert load_all(backlog, other, NEAR, shard=33) == [b"other"]
+    assert (backlog.version(33), slices_of(backlog, 33)) == (other, {NEAR: 5})
+    assert load_all(backlog, other, NEAR, partition=33) == [b"other"]
     assert backlog.ids(33, other, [b"id-1"]) == [NEWER_ENTRY]
     with pytest.raises(BacklogMoved):
         backlog.load(33, FIRST, NEAR, 0, 1)

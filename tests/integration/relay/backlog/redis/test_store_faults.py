@@ -36,8 +36,8 @@ def connect(server: RedisServer) -> RedisConnection:
     return connect_redis(RedisFields(url=server.url))
 
 
-def load_all(store: BacklogStore, position: StoreVersion, slice_: Slice = NEAR) -> list[bytes]:
-    return store.load(0, position, slice_, 0, 1_000_000)
+def load_all(store: BacklogStore, version: StoreVersion, slice_: Slice = NEAR) -> list[bytes]:
+    return store.load(0, version, slice_, 0, 1_000_000)
 
 
 def test_a_flushed_server_is_noticed_by_every_call(start_redis: StartRedis) -> None:
@@ -67,11 +67,11 @@ def test_what_was_put_outlives_a_killed_server_and_the_backlog_goes_on(start_red
 
     # When it is asked meanwhile
     with pytest.raises(BacklogUnavailable, match=f"Redis at 127.0.0.1:{server.port} is not available"):
-        store.position(0)
+        store.version(0)
 
     # Then it is unavailable, and afterwards as it was
     server.start()
-    assert (store.position(0), load_all(store, FIRST)) == (FIRST, [b"1"])
+    assert (store.version(0), load_all(store, FIRST)) == (FIRST, [b"1"])
     store.put(0, FIRST, SECOND, [Segment(NEAR, 1, b"2")], {})
     assert load_all(store, SECOND) == [b"1", b"2"]
     store.close()
@@ -88,7 +88,7 @@ def test_a_server_that_comes_back_without_its_data_is_noticed(start_redis: Start
 
     with pytest.raises(BacklogMoved):
         load_all(store, FIRST)
-    assert (store.position(0), slices_of(store, 0)) == (None, {})
+    assert (store.version(0), slices_of(store, 0)) == (None, {})
     store.close()
 
 
@@ -108,7 +108,7 @@ def test_a_put_whose_answer_never_came_may_be_repeated(
     server.send_signal(signal.SIGCONT)
     store.put(0, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
 
-    assert (store.position(0), load_all(store, FIRST)) == (FIRST, [b"1"])
+    assert (store.version(0), load_all(store, FIRST)) == (FIRST, [b"1"])
     store.close()
 
 
@@ -129,10 +129,10 @@ def test_a_full_server_says_what_to_do_and_the_put_is_completed_when_there_is_ro
         "in time, and further records wait in the source topic meanwhile; raise maxmemory, or move other data elsewhere"
     )
     assert 0 < slices_of(store, 0)[NEAR] == len(caught.value.stored) < 16
-    assert caught.value.reached == store.position(0)
+    assert caught.value.reached == store.version(0)
     client.config_set("maxmemory", 0)
     store.put(0, CLAIM, FIRST, segments, {})
-    assert (store.position(0), slices_of(store, 0)) == (FIRST, {NEAR: 16})
+    assert (store.version(0), slices_of(store, 0)) == (FIRST, {NEAR: 16})
     store.close()
 
 
@@ -163,14 +163,14 @@ def test_a_full_server_is_claimed_and_moved_on_and_told_of_ids_and_takes_no_segm
     store.put(0, claim, claim._replace(counter=4), [], {b"id": ENTRY})
 
     # Then each is the successor's, the former owner is refused, and segments have to wait
-    assert (store.position(0), store.position(1)) == (claim._replace(counter=4), CLAIM)
+    assert (store.version(0), store.version(1)) == (claim._replace(counter=4), CLAIM)
     assert store.ids(0, claim._replace(counter=4), [b"id"]) == [ENTRY]
     with pytest.raises(BacklogMoved):
         store.put(0, FIRST, SECOND, [], {})
     with pytest.raises(PutRefused) as caught:
         store.put(1, CLAIM, FIRST, [Segment(NEAR, 1, b"1")], {})
     assert (caught.value.reached, caught.value.stored) == (CLAIM, [])
-    assert (store.position(1), slices_of(store, 1)) == (CLAIM, {})
+    assert (store.version(1), slices_of(store, 1)) == (CLAIM, {})
     store.close()
 
 
@@ -206,9 +206,9 @@ def test_an_element_of_absurd_size_is_not_read_and_the_connection_goes_on(
         with pytest.raises(OversizedAnswer, match="answers with more than 4 MiB, which no relay has put there"):
             call()
     assert load_all(store, FIRST, FAR) == [b"2"]
-    client.set(keys.position, bytes(32 << 20))
+    client.set(keys.version, bytes(32 << 20))
     with pytest.raises(OversizedAnswer):
-        store.position(0)
+        store.version(0)
     store.close()
 
 
@@ -220,7 +220,7 @@ def test_a_demoted_server_is_left_for_the_one_that_its_address_leads_to_by_then(
     with LeadingProxy(former.port) as proxy:
         store = RedisBacklogStore(connect_redis(RedisFields(url=f"redis://127.0.0.1:{proxy.port}/0")), "shop")
         store.put(0, None, CLAIM, [], {})
-        assert wait_until(lambda: replica.exists(ShardKeys.of("shop", 0).position) == 1, timeout_seconds=20)
+        assert wait_until(lambda: replica.exists(ShardKeys.of("shop", 0).version) == 1, timeout_seconds=20)
 
         # When the replica is promoted, and the former primary follows it
         replica.replicaof("NO", "ONE")
@@ -261,7 +261,7 @@ def test_a_replica_that_lost_its_primary_is_unavailable(start_redis: StartRedis)
     cast(Any, connection.client).replicaof("127.0.0.1", "1")
 
     for call in (
-        lambda: store.position(0),
+        lambda: store.version(0),
         lambda: load_all(store, FIRST),
         lambda: store.put(0, FIRST, SECOND, [], {}),
         lambda: store.drop(0, FIRST, [NEAR], []),
@@ -281,7 +281,7 @@ def serves_all_slots(client: Any, nodes: int = 2) -> bool:
 
 def is_available(store: RedisBacklogStore) -> bool:
     try:
-        return store.position(0) is not None
+        return store.version(0) is not None
     except BacklogUnavailable:
         return False
 
@@ -298,16 +298,18 @@ def test_a_cluster_keeps_each_shard_on_one_node(start_redis: StartRedis) -> None
     # When sixteen shards are filled, read and emptied through one of them
     connection = connect(nodes[0])
     store = RedisBacklogStore(connection, "shop")
-    for shard in range(16):
-        store.put(shard, None, FIRST, [*MANY[:1500], Segment(FAR, 1, b"%d" % shard)], {b"id": ENTRY})
+    for partition in range(16):
+        store.put(partition, None, FIRST, [*MANY[:1500], Segment(FAR, 1, b"%d" % partition)], {b"id": ENTRY})
 
     # Then both nodes hold some, and all is as on one server
     assert all(client.dbsize() > 0 for client in clients)
-    assert [store.load(shard, FIRST, FAR, 0, 9) for shard in range(16)] == [[b"%d" % shard] for shard in range(16)]
-    assert [store.ids(shard, FIRST, [b"id"]) for shard in range(16)] == [[ENTRY]] * 16
-    for shard in range(16):
-        store.drop(shard, FIRST, [NEAR, FAR], [b"id"])
-        assert (store.position(shard), slices_of(store, shard)) == (FIRST, {})
+    assert [store.load(partition, FIRST, FAR, 0, 9) for partition in range(16)] == [
+        [b"%d" % partition] for partition in range(16)
+    ]
+    assert [store.ids(partition, FIRST, [b"id"]) for partition in range(16)] == [[ENTRY]] * 16
+    for partition in range(16):
+        store.drop(partition, FIRST, [NEAR, FAR], [b"id"])
+        assert (store.version(partition), slices_of(store, partition)) == (FIRST, {})
     with pytest.raises(BacklogMoved):
         store.load(0, SECOND, FAR, 0, 9)
     for client in clients:
@@ -324,7 +326,7 @@ def test_a_cluster_that_went_away_is_unavailable_until_it_is_back(start_redis: S
     store.put(0, None, FIRST, [Segment(NEAR, 1, b"1")], {})
 
     node.kill()
-    for call in (lambda: store.position(0), lambda: load_all(store, FIRST)):
+    for call in (lambda: store.version(0), lambda: load_all(store, FIRST)):
         with pytest.raises(BacklogUnavailable, match=f"Redis at 127.0.0.1:{node.port} is not available"):
             call()
 

@@ -27,7 +27,7 @@ SLICES = st.sampled_from([Slice(0, 1000), Slice(1000, 1000), Slice(0, 60_000)])
 SEGMENTS = st.lists(st.builds(Segment, SLICES, st.integers(1, 100), st.binary(max_size=8)), max_size=5)
 NAMES = st.sampled_from([b"", b"a", b"b", b"\xff\x00"])
 ENTRIES = st.builds(IdEntry, st.integers(0, 9), st.integers(0, 10**14), st.integers(0, 9))
-# Whose idea of the position a call is made with: the shard's own, mostly, or one from before.
+# Whose idea of the version a call is made with: the shard's own, mostly, or one from before.
 STALENESS = st.sampled_from([0, 0, 0, 0, 1, 2])
 
 
@@ -58,15 +58,15 @@ class StoreComparison(RuleBasedStateMachine):
         except BacklogMoved as error:
             return str(error)
 
-    def held(self, shard: int, staleness: int) -> StoreVersion | None:
-        known = self.history[shard]
+    def held(self, partition: int, staleness: int) -> StoreVersion | None:
+        known = self.history[partition]
         return known[max(-1 - staleness, -len(known))]
 
-    def owned(self, shard: int, staleness: int) -> StoreVersion:
-        return self.held(shard, staleness) or StoreVersion("nobody", 0, 0)
+    def owned(self, partition: int, staleness: int) -> StoreVersion:
+        return self.held(partition, staleness) or StoreVersion("nobody", 0, 0)
 
     @rule(
-        shard=SHARDS,
+        partition=SHARDS,
         staleness=STALENESS,
         owner=st.sampled_from(["a", "b"]),
         offset=st.integers(0, 1000),
@@ -75,7 +75,7 @@ class StoreComparison(RuleBasedStateMachine):
     )
     def put(
         self,
-        shard: int,
+        partition: int,
         staleness: int,
         owner: str,
         offset: int,
@@ -83,40 +83,40 @@ class StoreComparison(RuleBasedStateMachine):
         ids: Mapping[bytes, IdEntry],
     ) -> None:
         self.counter += 1
-        expected, new = self.held(shard, staleness), StoreVersion(owner, self.counter, offset)
-        self.last_put = lambda backlog: backlog.put(shard, expected, new, segments, ids)
+        expected, new = self.held(partition, staleness), StoreVersion(owner, self.counter, offset)
+        self.last_put = lambda backlog: backlog.put(partition, expected, new, segments, ids)
         self.both(self.last_put)
-        self.history[shard].append(self.memory.position(shard))
+        self.history[partition].append(self.memory.version(partition))
 
     @rule()
     def repeat_the_last_put(self) -> None:
         if self.last_put:
             self.both(self.last_put)
 
-    @rule(shard=SHARDS, staleness=STALENESS, slice_=SLICES, first=st.integers(0, 6), count=st.integers(0, 6))
-    def load(self, shard: int, staleness: int, slice_: Slice, first: int, count: int) -> None:
-        self.both(lambda backlog: backlog.load(shard, self.owned(shard, staleness), slice_, first, count))
+    @rule(partition=SHARDS, staleness=STALENESS, slice_=SLICES, first=st.integers(0, 6), count=st.integers(0, 6))
+    def load(self, partition: int, staleness: int, slice_: Slice, first: int, count: int) -> None:
+        self.both(lambda backlog: backlog.load(partition, self.owned(partition, staleness), slice_, first, count))
 
-    @rule(shard=SHARDS, staleness=STALENESS, slices=st.lists(SLICES, max_size=4), count=st.integers(0, 3))
-    def load_first(self, shard: int, staleness: int, slices: Sequence[Slice], count: int) -> None:
-        self.both(lambda backlog: backlog.load_first(shard, self.owned(shard, staleness), slices, count))
+    @rule(partition=SHARDS, staleness=STALENESS, slices=st.lists(SLICES, max_size=4), count=st.integers(0, 3))
+    def load_first(self, partition: int, staleness: int, slices: Sequence[Slice], count: int) -> None:
+        self.both(lambda backlog: backlog.load_first(partition, self.owned(partition, staleness), slices, count))
 
-    @rule(shard=SHARDS, staleness=STALENESS, from_ms=st.sampled_from([-1, 0, 500, 1_000]))
-    def page(self, shard: int, staleness: int, from_ms: int) -> None:
-        self.both(lambda backlog: backlog.page(shard, self.owned(shard, staleness), from_ms, 3))
+    @rule(partition=SHARDS, staleness=STALENESS, from_ms=st.sampled_from([-1, 0, 500, 1_000]))
+    def page(self, partition: int, staleness: int, from_ms: int) -> None:
+        self.both(lambda backlog: backlog.page(partition, self.owned(partition, staleness), from_ms, 3))
 
-    @rule(shard=SHARDS, staleness=STALENESS, names=st.lists(NAMES, max_size=4))
-    def ids(self, shard: int, staleness: int, names: Sequence[bytes]) -> None:
-        self.both(lambda backlog: backlog.ids(shard, self.owned(shard, staleness), names))
+    @rule(partition=SHARDS, staleness=STALENESS, names=st.lists(NAMES, max_size=4))
+    def ids(self, partition: int, staleness: int, names: Sequence[bytes]) -> None:
+        self.both(lambda backlog: backlog.ids(partition, self.owned(partition, staleness), names))
 
     @rule(
-        shard=SHARDS,
+        partition=SHARDS,
         staleness=STALENESS,
         slices=st.lists(SLICES, max_size=2),
         names=st.lists(NAMES, max_size=2),
     )
-    def drop(self, shard: int, staleness: int, slices: Sequence[Slice], names: Sequence[bytes]) -> None:
-        self.both(lambda backlog: backlog.drop(shard, self.owned(shard, staleness), slices, names))
+    def drop(self, partition: int, staleness: int, slices: Sequence[Slice], names: Sequence[bytes]) -> None:
+        self.both(lambda backlog: backlog.drop(partition, self.owned(partition, staleness), slices, names))
 
     @rule()
     def take_a_snapshot(self) -> None:
@@ -126,23 +126,23 @@ class StoreComparison(RuleBasedStateMachine):
     def fail_over_to_the_snapshot(self) -> None:
         for roll_back in self.roll_back:
             roll_back()
-        self.read_positions()
+        self.read_versions()
 
     @rule()
     def wipe(self) -> None:
         for store in self.stores:
             store.wipe()
-        self.read_positions()
+        self.read_versions()
 
-    def read_positions(self) -> None:
-        for shard, known in self.history.items():
-            known.append(self.memory.position(shard))
+    def read_versions(self) -> None:
+        for partition, known in self.history.items():
+            known.append(self.memory.version(partition))
 
     @invariant()
-    def positions_and_slices_agree(self) -> None:
-        for shard in self.history:
-            assert self.redis.position(shard) == self.memory.position(shard)
-            assert slices_of(self.redis, shard) == slices_of(self.memory, shard)
+    def versions_and_slices_agree(self) -> None:
+        for partition in self.history:
+            assert self.redis.version(partition) == self.memory.version(partition)
+            assert slices_of(self.redis, partition) == slices_of(self.memory, partition)
 
 
 def test_redis_answers_what_memory_answers(redis_connection: RedisConnection) -> None:

@@ -1,4 +1,4 @@
-"""Tests of what every backlog must refuse: calls of a relay whose position is no longer the shard's."""
+"""Tests of what every backlog must refuse: calls of a relay whose version is no longer the shard's."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def test_a_relay_that_lost_the_shard_can_do_nothing(
 ) -> None:
     backlog = filled(store.open())
     spoil(store)
-    position, slices = backlog.position(SHARD), slices_of(backlog, SHARD)
+    version, slices = backlog.version(SHARD), slices_of(backlog, SHARD)
 
     with pytest.raises(BacklogMoved):
         call(backlog, FIRST)
 
-    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (position, slices)
+    assert (backlog.version(SHARD), slices_of(backlog, SHARD)) == (version, slices)
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
@@ -88,7 +88,7 @@ def test_a_relay_notices_that_the_backlog_was_rolled_back(
     with pytest.raises(BacklogMoved):
         call(backlog, SECOND)
 
-    assert (backlog.position(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
+    assert (backlog.version(SHARD), slices_of(backlog, SHARD)) == (FIRST, {NEAR: 10, FAR: 2})
 
 
 @pytest.mark.parametrize("held", [("relay-b", 2, 100), ("relay-a", 3, 100), ("relay-a", 2, 101)])

@@ -30,7 +30,7 @@ PLENTY = 1 << 30
 class Run:
     """Shards of one relay, each with one segment that is to be read now."""
 
-    def __init__(self, *shards: int, signer: SegmentSigner = UNSIGNED, early_bytes: int = EARLY_BYTES) -> None:
+    def __init__(self, *partitions: int, signer: SegmentSigner = UNSIGNED, early_bytes: int = EARLY_BYTES) -> None:
         self.world = World()
         self.log = MemoryBucketLog()
         self.events = QuietEvents()
@@ -38,7 +38,7 @@ class Run:
         clock, names = WorldClock(self.world), BucketNames("shop")
         self.backlog = BucketBacklog(self.log, names, rules, clock, self.events, lambda _: EmptyReader(), signer)
         self.manager = self.backlog.manager
-        self.shards = {shard: self.open(shard) for shard in shards}
+        self.shards = {partition: self.open(partition) for partition in partitions}
 
     @property
     def now_ms(self) -> int:
@@ -48,9 +48,9 @@ class Run:
         waiting = BucketState(written=1, records=1, head_ms=self.now_ms, last_ms=self.now_ms)
         return Progress(9, 9, NOTHING_DELIVERED, "", BucketsState(9, 0, (waiting, BucketState())))
 
-    def open(self, shard: int) -> BucketShard:
-        self.backlog.prepare([shard])
-        return self.backlog.open(shard, Plan(self.progress()))
+    def open(self, partition: int) -> BucketShard:
+        self.backlog.prepare([partition])
+        return self.backlog.open(partition, Plan(self.progress()))
 
     def segment(self, number: int, offset: int, mark: int = MARK) -> bytes:
         (part,) = pack_parts([schedule(self.now_ms + 500, offset)], 1 << 20)
@@ -59,8 +59,8 @@ class Run:
     def load(self) -> None:
         self.manager.load_next([*self.shards.values()], PLENTY)
 
-    def in_memory(self, shard: int) -> list[int]:
-        taken = self.shards[shard].calendar.take(self.now_ms + 10_000, 100)
+    def in_memory(self, partition: int) -> list[int]:
+        taken = self.shards[partition].calendar.take(self.now_ms + 10_000, 100)
         return [entry.offset for entry in taken]
 
 
@@ -170,9 +170,9 @@ def test_a_shard_whose_bucket_lost_something_is_named_and_the_others_go_on() -> 
 
 def test_enough_of_a_shard_is_sent_ahead_of_the_commit_and_no_shard_of_which_little_waits() -> None:
     run = Run(0, 1, early_bytes=4 * size(schedule(60_000, 9)))
-    for shard, records in ((0, 4), (1, 1)):
+    for partition, records in ((0, 4), (1, 1)):
         far = [schedule(run.now_ms + 60_000, offset) for offset in range(9, 9 + records)]
-        run.shards[shard].ingest(far, 9 + records, {})
+        run.shards[partition].ingest(far, 9 + records, {})
 
     early = [record.partition for record in run.manager.put_early(run.shards.values())]
     late = [record.partition for record in run.manager.put_all(run.shards.values())]

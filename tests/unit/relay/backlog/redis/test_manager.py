@@ -53,7 +53,7 @@ def test_what_is_far_is_in_the_backlog_before_the_commit() -> None:
 
     desk.put()
 
-    assert (desk.stored, desk.shard.must_put, desk.store.position(0)) == (1, False, StoreVersion("me", 2, 0))
+    assert (desk.stored, desk.shard.must_put, desk.store.version(0)) == (1, False, StoreVersion("me", 2, 0))
 
 
 def test_with_nothing_far_the_backlog_is_not_asked() -> None:
@@ -89,37 +89,37 @@ def test_a_tick_is_given_up_when_a_put_stays_unanswered() -> None:
     assert desk.world.now_ms - started_ms == PATIENCE_MS
 
 
-def test_the_position_follows_the_committed_offset_within_a_second() -> None:
+def test_the_version_follows_the_committed_offset_within_a_second() -> None:
     desk = Desk()
     desk.tend()
     desk.shard.committed_offset = 7
 
     desk.world.now_ms += CHECK_MS - 1
     desk.tend()
-    before = desk.store.position(0)
+    before = desk.store.version(0)
     desk.world.now_ms += 1
     desk.tend()
 
-    assert (before, desk.store.position(0), desk.shard.store_version) == (CLAIM, *[StoreVersion("me", 2, 7)] * 2)
+    assert (before, desk.store.version(0), desk.shard.store_version) == (CLAIM, *[StoreVersion("me", 2, 7)] * 2)
 
 
-def test_a_move_of_the_position_that_goes_unanswered_is_settled_before_the_next_put() -> None:
+def test_a_move_of_the_version_that_goes_unanswered_is_settled_before_the_next_put() -> None:
     # Given that the backlog moved on, and the shard does not know it
     desk = Desk()
     desk.shard.committed_offset = 7
     desk.store.deaf_puts = 1
     desk.tend()
-    assert (desk.store.position(0), desk.shard.store_version) == (StoreVersion("me", 2, 7), CLAIM)
+    assert (desk.store.version(0), desk.shard.store_version) == (StoreVersion("me", 2, 7), CLAIM)
 
-    # When a put would lead to the same position
+    # When a put would lead to the same version
     desk.take_in_far(8)
     desk.put()
 
     # Then it is not taken for a repetition of the move
-    assert (desk.stored, desk.store.position(0)) == (1, StoreVersion("me", 3, 7))
+    assert (desk.stored, desk.store.version(0)) == (1, StoreVersion("me", 3, 7))
 
 
-def test_a_move_of_the_position_that_goes_unanswered_is_settled_before_ids_are_looked_up() -> None:
+def test_a_move_of_the_version_that_goes_unanswered_is_settled_before_ids_are_looked_up() -> None:
     desk = Desk()
     desk.take_in_far(0, b"a")
     desk.put()
@@ -287,7 +287,7 @@ def test_a_slice_that_lacks_what_was_put_there_makes_the_backlog_count_as_lost_a
     with pytest.raises(BacklogMoved, match=f"counts as lost, and is filled again: slice .*{slice_.start_ms}.* lacks 1"):
         desk.tend()
 
-    assert (desk.store.position(0), desk.store.slices(0)) == (None, {})
+    assert (desk.store.version(0), desk.store.slices(0)) == (None, {})
 
 
 def test_a_wide_slice_with_schedules_of_another_ends_all_the_same() -> None:

@@ -40,9 +40,9 @@ class Desk:
             self.store.put(partition, None, CLAIM, [], {})
         self.shard = self.shards[0]
 
-    def take_in_far(self, *offsets: int, shard: int = 0, name: bytes | None = None) -> None:
+    def take_in_far(self, *offsets: int, partition: int = 0, name: bytes | None = None) -> None:
         for offset in offsets:
-            self.shards[shard].ingest([schedule(self.world.now_ms + FAR_MS, offset, name)], offset + 1, {})
+            self.shards[partition].ingest([schedule(self.world.now_ms + FAR_MS, offset, name)], offset + 1, {})
 
     def begin(self) -> None:
         self.manager.put_early(self.shards)
@@ -93,7 +93,7 @@ def test_a_commit_waits_for_what_has_begun_and_for_what_came_since() -> None:
 def test_one_write_is_under_way_and_it_is_that_of_the_shard_with_most() -> None:
     desk = Desk(asks=1)
     desk.take_in_far(0)
-    desk.take_in_far(0, 1, shard=1)
+    desk.take_in_far(0, 1, partition=1)
     desk.begin()
     desk.begin()
     first = (desk.stored(0), desk.stored(1))
@@ -124,7 +124,7 @@ def test_what_waits_is_shown_while_it_is_being_written() -> None:
 
 
 def test_nothing_is_asked_of_a_backlog_that_is_being_written() -> None:
-    # Given a position that changes with a write of which nobody has heard, and is old enough to be asked for
+    # Given a version that changes with a write of which nobody has heard, and is old enough to be asked for
     desk = Desk()
     desk.take_in_far(0)
     desk.begin()
@@ -203,7 +203,7 @@ def test_a_write_of_a_shard_that_has_left_disturbs_nobody() -> None:
     desk = Desk()
     desk.take_in_far(0)
     desk.begin()
-    desk.take_in_far(0, shard=1)
+    desk.take_in_far(0, partition=1)
     desk.store.put(0, CLAIM, StoreVersion("somebody else", 2, 0), [], {})
     left: RedisShard = desk.shards.pop(0)
 
@@ -221,4 +221,4 @@ def test_a_shard_is_planned_again_when_its_write_has_ended() -> None:
     before = desk.stored()
     desk.manager.abandon(0)
 
-    assert (before, desk.stored(), desk.store.position(0)) == (0, 1, StoreVersion("me", 2, 0))
+    assert (before, desk.stored(), desk.store.version(0)) == (0, 1, StoreVersion("me", 2, 0))

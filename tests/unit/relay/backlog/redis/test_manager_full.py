@@ -88,7 +88,7 @@ def test_an_attempt_that_arrives_after_the_refusal_is_refused_too_when_there_is_
     with pytest.raises(BacklogMoved):
         desk.store.put(0, late.expected, late.new, late.segments, late.ids)
 
-    assert desk.store.position(0) == desk.shard.store_version == StoreVersion("me", 3, 0)
+    assert desk.store.version(0) == desk.shard.store_version == StoreVersion("me", 3, 0)
 
 
 def test_what_is_to_be_known_of_ids_goes_to_a_full_backlog() -> None:
@@ -190,7 +190,7 @@ def test_a_single_segment_that_is_too_large_makes_the_backlog_count_as_lost() ->
     with pytest.raises(BacklogMoved, match="counts as lost, and is filled again: too large"):
         desk.tend(FAR_MS)
 
-    assert desk.store.position(0) is None
+    assert desk.store.version(0) is None
 
 
 def test_a_part_of_a_wide_slice_ends_where_there_is_no_more_room_and_has_what_is_due_in_any_case() -> None:

@@ -24,7 +24,7 @@ def test_a_restored_snapshot_is_the_backlog_as_it_was() -> None:
 
     store.restore(taken)
 
-    assert (store.position(0), store.position(1), slices_of(store, 0)) == (FIRST, None, {NEAR: 2})
+    assert (store.version(0), store.version(1), slices_of(store, 0)) == (FIRST, None, {NEAR: 2})
     assert store.load(0, FIRST, NEAR, 0, 9) == [b"1"]
     assert store.ids(0, FIRST, [b"id", b"other"]) == [ENTRY, None]
 
@@ -41,19 +41,19 @@ def test_a_snapshot_can_be_restored_again_after_further_writes() -> None:
     assert store.load(0, SECOND, NEAR, 0, 9) == [b"1", b"2"]
 
 
-def test_a_wiped_backlog_has_no_positions() -> None:
+def test_a_wiped_backlog_has_no_versions() -> None:
     store = MemoryBacklogStore()
     store.put(0, None, FIRST, [Segment(NEAR, 2, b"1")], {})
 
     store.wipe()
 
-    assert (store.position(0), slices_of(store, 0)) == (None, {})
+    assert (store.version(0), slices_of(store, 0)) == (None, {})
 
 
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        (None, "no position, not at offset 20 (write 2 of relay-a): it was wiped, or it is another server's"),
+        (None, "no version, not at offset 20 (write 2 of relay-a): it was wiped, or it is another server's"),
         (FIRST, "offset 10 (write 1 of relay-a), not at offset 20 (write 2 of relay-a): it lost its last writes"),
         (
             StoreVersion("relay-b", 3, 20),
@@ -86,5 +86,5 @@ def test_the_error_of_a_first_claim_says_that_the_shard_is_claimed() -> None:
         store.put(7, None, SECOND, [], {})
 
     assert str(caught.value) == (
-        "the backlog of shard 7 is at offset 10 (write 1 of relay-a), not at no position: it is claimed already"
+        "the backlog of shard 7 is at offset 10 (write 1 of relay-a), not at no version: it is claimed already"
     )

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS, Part, positions, split
+from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS, Part, split, versions_between
 from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
 from delaytopic_relay.core.ids import IdEntry
 
@@ -52,22 +52,26 @@ def test_the_parts_are_the_whole_in_order_and_bounded(sizes: list[int], ids: int
 def test_one_part_goes_straight_from_expected_to_new() -> None:
     expected, new = StoreVersion("a", 1, 10), StoreVersion("a", 2, 20)
 
-    assert positions(expected, new, 1) == [expected, new]
+    assert versions_between(expected, new, 1) == [expected, new]
 
 
-def test_positions_between_carry_the_offset_from_before_and_a_marked_owner() -> None:
+def test_versions_between_carry_the_offset_from_before_and_a_marked_owner() -> None:
     expected, new = StoreVersion("a", 1, 10), StoreVersion("a", 2, 20)
 
-    assert positions(expected, new, 3) == [expected, StoreVersion("a+1", 2, 10), StoreVersion("a+2", 2, 10), new]
+    assert versions_between(expected, new, 3) == [expected, StoreVersion("a+1", 2, 10), StoreVersion("a+2", 2, 10), new]
 
 
-def test_positions_between_promise_nothing_where_nothing_was() -> None:
+def test_versions_between_promise_nothing_where_nothing_was() -> None:
     new = StoreVersion("a", 2, 20)
 
-    assert positions(None, new, 2) == [None, StoreVersion("a+1", 2, 0), new]
+    assert versions_between(None, new, 2) == [None, StoreVersion("a+1", 2, 0), new]
 
 
-def test_positions_between_never_pass_the_lower_of_the_two_offsets() -> None:
+def test_versions_between_never_pass_the_lower_of_the_two_offsets() -> None:
     new = StoreVersion("a", 2, 5)
 
-    assert positions(StoreVersion("b", 1, 10), new, 2) == [StoreVersion("b", 1, 10), StoreVersion("a+1", 2, 5), new]
+    assert versions_between(StoreVersion("b", 1, 10), new, 2) == [
+        StoreVersion("b", 1, 10),
+        StoreVersion("a+1", 2, 5),
+        new,
+    ]

@@ -201,15 +201,15 @@ def test_a_put_carries_what_is_far_and_the_ids_of_it() -> None:
 def test_each_put_expects_what_the_last_one_left_and_names_the_committed_offset() -> None:
     # Given that each put is followed by a commit
     shard = new_shard()
-    positions = []
+    versions = []
 
     for offset in range(3):
         shard.ingest([schedule(FRONTIER_MS, offset)], offset + 1, {})
         put = put_of(shard)
-        positions.append((put.expected, put.new))
+        versions.append((put.expected, put.new))
         shard.committed_offset = offset + 1
 
-    assert positions == [
+    assert versions == [
         (CLAIM, StoreVersion("me", 4, 0)),
         (StoreVersion("me", 4, 0), StoreVersion("me", 5, 1)),
         (StoreVersion("me", 5, 1), StoreVersion("me", 6, 2)),
@@ -233,7 +233,7 @@ def test_a_touch_moves_the_backlog_to_the_committed_offset_and_stays_the_same_un
     assert shard.touch() == Put(StoreVersion("me", 4, 7), StoreVersion("me", 5, 9), [], {})
 
 
-def test_a_put_never_takes_the_position_back() -> None:
+def test_a_put_never_takes_the_version_back() -> None:
     # Given a backlog that a predecessor had filled further than this shard has read again
     shard = redis_shard(claim=StoreVersion("me", 3, 50))
     shard.ingest([schedule(FRONTIER_MS, 0)], 1, {})

@@ -32,10 +32,10 @@ class PagedStore(FlakyStore):
 
     pages = 0
 
-    def page(self, shard: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
+    def page(self, partition: int, expected: StoreVersion, from_ms: int, count: int) -> Page:
         self.pages += 1
         self.world.now_ms += LOADING_MS
-        return super().page(shard, expected, from_ms, count)
+        return super().page(partition, expected, from_ms, count)
 
 
 def a_shard() -> RedisShard:
