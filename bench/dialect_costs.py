@@ -28,10 +28,10 @@ from delaytopic_api.relay import RelayBackend, RelayConfig
 from delaytopic_api.values import BackendType, Dialect, Guarantee, Partitioning
 from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.backlog.store import END_MS, StoreVersion
-from delaytopic_relay.core.commands import Command, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Command, Record, Schedule, SourceMessage
 from delaytopic_relay.core.commands import Dialect as Reader
 from delaytopic_relay.core.progress import fresh_progress
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgoing
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
 from delaytopic_relay.dialects import dialect_for, forms_for
 
 SOURCE, TARGET = "source", "target"
@@ -115,7 +115,7 @@ class Way:
             taken.append(self._shard.take_due(until_ms, DUE).schedules)
         return taken
 
-    def _produce(self, records: Sequence[Outgoing]) -> float:
+    def _produce(self, records: Sequence[Record]) -> float:
         producer = Producer({"bootstrap.servers": "127.0.0.1:1", "enable.idempotence": True}, logger=QUIET)
         produce: Any = producer.produce
         taken_ns = 0

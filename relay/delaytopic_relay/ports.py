@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from delaytopic_process.open_transactions import OpenTransaction
-from delaytopic_relay.core.commands import Command, Outbound, Reject, Schedule, SourceMessage
+from delaytopic_relay.core.commands import Command, Leaving, Record, Reject, Schedule, SourceMessage
 from delaytopic_relay.core.epochs import EpochStart
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, SourceTopic
 from delaytopic_relay.core.second_clock import Reading
-from delaytopic_relay.delivery.outbound import Departing, Outgoing
+from delaytopic_relay.delivery.outbound import Batch
 from delaytopic_relay.delivery.reachability import Sight
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import RelayError, StateInDoubt
@@ -44,7 +44,7 @@ class BadBatch(NamedTuple):
     reason: str
 
 
-class Batch(NamedTuple):
+class Chunk(NamedTuple):
     """Commands of one shard in source order; `end` is set when the reader has reached the source's end there.
 
     `epochs` are the leader epochs of the records, as far as they are known. `bad` is what follows the commands.
@@ -115,7 +115,7 @@ class Source(Protocol):
         """Join the group."""
         ...
 
-    def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Batch]:
+    def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Chunk]:
         """Up to `limit` records, each as the command that `read` makes of it; may call the assignment.
 
         The first one is waited for at most `timeout_ms`.
@@ -216,7 +216,7 @@ class Target(Protocol):
         """Return whether `send` takes batches of plain schedules, too."""
         ...
 
-    def send(self, records: Sequence[Departing]) -> None:
+    def send(self, records: Sequence[Record | Batch]) -> None:
         """Produce records, in order; none is acknowledged before `flush` or `commit` returns.
 
         Raises `StateInDoubt`.
@@ -230,7 +230,7 @@ class Target(Protocol):
         """
         ...
 
-    def store(self, records: Sequence[Outgoing]) -> None:
+    def store(self, records: Sequence[Record]) -> None:
         """Produce records of the backlog: always part of the transaction. Raises `StateInDoubt`."""
         ...
 
@@ -321,7 +321,7 @@ class SecondClock(Protocol):
 class LoopEvents(Protocol):
     """An observer of the loop; it may not fail and must be quick."""
 
-    def commands(self, leaving: Outbound) -> None:
+    def commands(self, leaving: Leaving) -> None:
         """Commands with ids took effect."""
         ...
 

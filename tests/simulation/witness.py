@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from delaytopic_api.records import DeadLetterReason
-from delaytopic_relay.core.commands import Outbound, Reject, Schedule
+from delaytopic_relay.core.commands import Leaving, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Plan
 from delaytopic_relay.errors import CorruptState, RelayError, StateInDoubt, Unavailable
@@ -19,7 +19,7 @@ class Witness:
         self._counts = counts
         self._recovered = recovered
 
-    def commands(self, leaving: Outbound) -> None:
+    def commands(self, leaving: Leaving) -> None:
         if leaving.superseded:
             self._counts["path: superseded"] += leaving.superseded
         if leaving.cancelled:

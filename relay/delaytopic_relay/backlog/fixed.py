@@ -17,14 +17,13 @@ from typing import Any
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.protocol import EmptyReader, Forgotten, PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
-from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Outbound, Reject, Schedule
+from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Leaving, Record, Reject, Schedule
 from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdState
 from delaytopic_relay.core.partition import MOST_LOOKED_AT, Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress, fresh_progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan
 from delaytopic_relay.core.rules import Generation
-from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import QueueImpossible
 
 NO_IDS: Mapping[bytes, IdState] = MappingProxyType({})
@@ -92,7 +91,7 @@ class FixedShard:
 
     def ingest(
         self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState] = NO_IDS
-    ) -> Outbound:
+    ) -> Leaving:
         """Append a chunk, leaving out what an earlier owner has done."""
         queue = self._queue
         for command in commands:
@@ -117,7 +116,7 @@ class FixedShard:
     def not_written(self, offsets: Iterable[int]) -> None:
         """Nothing is ever written into the source."""
 
-    def take_due(self, now_ms: int, limit: int) -> Outbound:
+    def take_due(self, now_ms: int, limit: int) -> Leaving:
         """Remove and return what is due, and the refused records before it."""
         queue = self._queue
         due: list[Schedule] = []
@@ -137,7 +136,7 @@ class FixedShard:
         self.epochs.passed(behind)
         if due:
             self.done = self.done.moved(DueKey(due[-1].due_ms, due[-1].offset))
-        return Outbound(due, rejects)
+        return Leaving(due, rejects)
 
     def reached_end(self, end: int) -> None:
         """The source has no further records below `end`."""
@@ -205,11 +204,11 @@ class FixedManager:
         """Return that no id is known."""
         return NO_IDS
 
-    def put_early(self, shards: Iterable[Shard]) -> Sequence[Outgoing]:
+    def put_early(self, shards: Iterable[Shard]) -> Sequence[Record]:
         """Store nothing: the source has it."""
         return ()
 
-    def put_all(self, shards: Iterable[Shard]) -> Sequence[Outgoing]:
+    def put_all(self, shards: Iterable[Shard]) -> Sequence[Record]:
         """Store nothing: the source has it."""
         return ()
 

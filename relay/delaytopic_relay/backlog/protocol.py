@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.store import Slice
-from delaytopic_relay.core.commands import Command, DueKey, Outbound, Schedule
+from delaytopic_relay.core.commands import Command, DueKey, Leaving, Record, Schedule
 from delaytopic_relay.core.done import Done
 from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdEntry, IdState
@@ -19,7 +19,6 @@ from delaytopic_relay.core.partition import Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan
 from delaytopic_relay.core.rules import Generation
-from delaytopic_relay.delivery.outbound import Outgoing
 
 
 class Shard(Protocol):
@@ -121,7 +120,7 @@ class Shard(Protocol):
         """Decide what is taken in from now on; to be called before records are."""
         ...
 
-    def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Outbound:
+    def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Leaving:
         """Sort a chunk, with the backlog's answer for `unknown_ids`, and return what leaves at once."""
         ...
 
@@ -137,7 +136,7 @@ class Shard(Protocol):
         """Note that the source has no further records below `end`."""
         ...
 
-    def take_due(self, now_ms: int, limit: int) -> Outbound:
+    def take_due(self, now_ms: int, limit: int) -> Leaving:
         """Remove and return what is due, in order."""
         ...
 
@@ -201,11 +200,11 @@ class BacklogManager(Protocol[Shard_contra]):
         """Return what the backlog knows of these ids."""
         ...
 
-    def put_early(self, shards: Collection[Shard_contra]) -> Sequence[Outgoing]:
+    def put_early(self, shards: Collection[Shard_contra]) -> Sequence[Record]:
         """Begin what need not wait for a commit, so that it is settled sooner; return records for the transaction."""
         ...
 
-    def put_all(self, shards: Collection[Shard_contra]) -> Sequence[Outgoing]:
+    def put_all(self, shards: Collection[Shard_contra]) -> Sequence[Record]:
         """Store what a commit takes for granted: done already, or records for the transaction."""
         ...
 
@@ -312,7 +311,7 @@ class Forgotten(NamedTuple):
     """
 
     records: int = 0
-    writes: Sequence[Outgoing] = ()
+    writes: Sequence[Record] = ()
 
 
 class Backlog(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, final
+from typing import Final, NamedTuple, Protocol, final
 
 import msgspec
 
@@ -22,12 +22,14 @@ __all__ = [
     "Dialect",
     "DueKey",
     "Ignore",
-    "Outbound",
+    "Leaving",
     "Postpone",
+    "Record",
     "Reject",
     "Restated",
     "Schedule",
     "SourceMessage",
+    "new_record",
     "rank_of",
 ]
 
@@ -157,7 +159,21 @@ class Restated(NamedTuple):
     due_ms: int | None = None
 
 
-class Outbound(NamedTuple):
+class Record(NamedTuple):
+    """One record to produce."""
+
+    topic: str
+    value: bytes | None
+    key: bytes | None
+    headers: Headers
+    partition: int = ANY_PARTITION
+
+
+new_record: Final = tuple.__new__
+"""Makes a `Record` of all its fields in a third of the time that the named tuple's own constructor takes."""
+
+
+class Leaving(NamedTuple):
     """Schedules to deliver and rejects to dead-letter, in order, and how often an id took effect."""
 
     schedules: list[Schedule]
@@ -168,4 +184,4 @@ class Outbound(NamedTuple):
     restated: Sequence[Restated] = ()
 
 
-NOTHING = Outbound([], [])
+NOTHING = Leaving([], [])

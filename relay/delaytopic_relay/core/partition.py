@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.core.calendar import SLOT_MS, Calendar
-from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Outbound, Postpone, Reject, Schedule
+from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Leaving, Postpone, Reject, Schedule
 from delaytopic_relay.core.entries import Summary, due_at, sizes, summary, unnamed
 from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdState, IdTable
@@ -181,7 +181,7 @@ class ShardCore(ABC):
         max_delay_ms = self.rules.max_delay_ms(offset)
         self.admission.renew(now_ms, offset, max_delay_ms, ids_full=ids_full, record_bytes=self.record_bytes)
 
-    def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Outbound:
+    def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Leaving:
         """Sort a chunk into memory, backlog and what leaves at once.
 
         `found` are the backlog's entries for the names that `ids.unknown(commands)` asked for.
@@ -190,10 +190,10 @@ class ShardCore(ABC):
         if commands and unnamed(commands) and self._waits(commands, span := summary(commands)):
             self._ingest_unnamed(commands, span)
             self._passed(next_position)
-            return Outbound([], [], restated=self.ids.take_restated())
+            return Leaving([], [], restated=self.ids.take_restated())
         near: list[Schedule] = []
         far: list[Schedule] = []
-        leaving = Outbound([], [])
+        leaving = Leaving([], [])
         done, last_done_ms, frontier_ms = self.done, self.done.last_ms, self._frontier_ms
         counts = [0, 0, 0]
         for command in self._admitted(commands, leaving.rejects):
@@ -217,7 +217,7 @@ class ShardCore(ABC):
         self._passed(next_position)
         leaving.schedules.sort(key=_key)
         superseded, cancelled, too_late = counts
-        return Outbound(*leaving[:2], superseded, cancelled, too_late, self.ids.take_restated())
+        return Leaving(*leaving[:2], superseded, cancelled, too_late, self.ids.take_restated())
 
     def _waits(self, schedules: Sequence[Schedule], span: Summary) -> bool:
         """Return whether all schedules without an id are taken in, and none leaves at once, without a look at each."""
@@ -253,7 +253,7 @@ class ShardCore(ABC):
             return False
         return self.ids.schedule(schedule, far=far) and fresh
 
-    def _other(self, command: Command, leaving: Outbound, counts: list[int]) -> None:
+    def _other(self, command: Command, leaving: Leaving, counts: list[int]) -> None:
         """Apply a command that delivers nothing; one that puts off may be refused by the terms at its offset."""
         fresh = command.offset >= self.replay_until
         if type(command) is Cancel:
@@ -294,7 +294,7 @@ class ShardCore(ABC):
         """Return offset and size of those that the backlog may be too small for, but for what leaves at once."""
         return {}
 
-    def _past(self, schedule: Schedule, leaving: Outbound, counts: list[int]) -> None:
+    def _past(self, schedule: Schedule, leaving: Leaving, counts: list[int]) -> None:
         """A schedule that is done, if it was taken in before; otherwise one below the cursor, which leaves at once."""
         fresh = schedule.offset >= self.replay_until
         if schedule.rank is not None and fresh:
@@ -318,7 +318,7 @@ class ShardCore(ABC):
 
     # -- delivering
 
-    def take_due(self, now_ms: int, limit: int) -> Outbound:
+    def take_due(self, now_ms: int, limit: int) -> Leaving:
         """Remove and return what is due, in order; superseded and cancelled ones are done, and left out.
 
         One that was put off is done, too, by being written into the source again.
@@ -334,7 +334,7 @@ class ShardCore(ABC):
             return NOTHING
         self.done = self.done.moved(DueKey(taken[-1].due_ms, taken[-1].offset))
         due = self.ids.without_superseded(taken, self.position)
-        return Outbound(due, [], restated=self.ids.take_restated())
+        return Leaving(due, [], restated=self.ids.take_restated())
 
     def _keep_far(self, far: Sequence[Schedule]) -> None:
         """Keep what waits for the next put."""

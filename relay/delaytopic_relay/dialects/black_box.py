@@ -17,13 +17,13 @@ from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
     ReadingDialect,
-    Record,
     RecordError,
+    SourceRecord,
     decoded,
     due_within,
     timestamp_of,
 )
-from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, untouched
+from delaytopic_relay.dialects.writing import Draft, ReadBy, Sending, untouched
 
 _MICROSECOND_DIGITS = 3
 
@@ -70,7 +70,7 @@ class BlackBoxDialect(ReadingDialect):
         self._texts = True
         """True if the message that was read last was a text."""
 
-    def _command(self, record: Record) -> Command:
+    def _command(self, record: SourceRecord) -> Command:
         envelope = self._decode(record.value)
         timestamp_ms = timestamp_of(record, "field countdown")
         if envelope.countdown < 0:
@@ -91,9 +91,9 @@ class BlackBoxDialect(ReadingDialect):
             record.timestamp_ms,
         )
 
-    def write(self, schedule: Schedule, departure: Departure) -> Written:
+    def write(self, schedule: Schedule, sending: Sending) -> Draft:
         """The message, to the topic that the envelope names."""
-        return Written(schedule.key, self._decode(schedule.value).content(), [*(schedule.headers or ())])
+        return Draft(schedule.key, self._decode(schedule.value).content(), [*(schedule.headers or ())])
 
     def _decode(self, value: bytes | None) -> _Text | _Other:
         """Read an envelope. Raises `RecordError`."""

@@ -18,13 +18,13 @@ from delaytopic_relay.core.commands import Command, Reject, Schedule
 from delaytopic_relay.dialects.reading import (
     Policy,
     ReadingDialect,
-    Record,
     RecordError,
+    SourceRecord,
     due_at,
     malformed,
     timestamp_of,
 )
-from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, without
+from delaytopic_relay.dialects.writing import Draft, ReadBy, Sending, without
 
 NAMES: Final = (
     ("cesium-deliver-at", "cesium-delay-ms"),
@@ -79,12 +79,12 @@ class CesiumDialect(ReadingDialect):
         self._binary = rules.numbers is CesiumNumbers.BINARY
         self._stamps = rules.provenance
         self._clamps = rules.on_beyond_max_delay is OnBeyondMaxDelay.CLAMP
-        self._head: tuple[Departure | None, Headers] = (None, [])
+        self._head: tuple[Sending | None, Headers] = (None, [])
         """The beginning of the provenance of all that leaves a partition in one instant."""
         self._scheduled: tuple[int, tuple[str, bytes]] = (-1, ("", b""))
         """The end of the provenance of all that is due in one millisecond: what leaves is in the order of its time."""
 
-    def _command(self, record: Record) -> Command:
+    def _command(self, record: SourceRecord) -> Command:
         schedule = self._plain(record)
         if schedule is not None:
             return schedule
@@ -94,7 +94,7 @@ class CesiumDialect(ReadingDialect):
             due_ms, record.offset, record.key, record.value, headers, self.read_by, timestamp_ms=timestamp_ms
         )
 
-    def _plain(self, record: Record) -> Schedule | None:
+    def _plain(self, record: SourceRecord) -> Schedule | None:
         """Return the schedule of a record whose one control header is a plain number, as most are; else None.
 
         `_due_ms` would return the same time, in twice the time (0.6 us less of 1.9).
@@ -118,7 +118,7 @@ class CesiumDialect(ReadingDialect):
             due_ms, record.offset, record.key, record.value, record.headers, self.read_by, timestamp_ms=timestamp_ms
         )
 
-    def _due_ms(self, record: Record, asked: _Asked | None) -> int:
+    def _due_ms(self, record: SourceRecord, asked: _Asked | None) -> int:
         if asked is None:
             return record.timestamp_ms or 0
         try:
@@ -134,15 +134,15 @@ class CesiumDialect(ReadingDialect):
             return min(wished_ms, timestamp_ms + self._policy.max_delay_ms)
         return due_at(self._policy, record, wished_ms)
 
-    def write(self, schedule: Schedule, departure: Departure) -> Headers:
+    def write(self, schedule: Schedule, sending: Sending) -> Headers:
         """The headers without its control headers, with those that cesium-kafka stamps."""
         produced, timestamp_ms, due_ms = schedule.headers or [], schedule.timestamp_ms, schedule.due_ms
         headers = without(produced, _ALL_NAMES)
         if self._clamps or len(produced) > len(headers) + 1:
             headers = self._uncontrolled(schedule)
         if self._stamps:
-            if self._head[0] is not departure:
-                self._head = (departure, _provenance_head(departure))
+            if self._head[0] is not sending:
+                self._head = (sending, _provenance_head(sending))
             headers += self._head[1]
             headers.append(("cesium-source-offset", b"%d" % schedule.offset))
             if timestamp_ms is not None:
@@ -170,17 +170,17 @@ class CesiumDialect(ReadingDialect):
             return False
         return _wished_ms(asked, number, schedule.timestamp_ms or 0) > schedule.due_ms
 
-    def letter(self, reject: Reject, departure: Departure) -> Letter:
+    def letter(self, reject: Reject, sending: Sending) -> Draft:
         """The record untouched, with reason, detail and provenance."""
         reason = _REASONS.get(reject.reason, _OTHER_REASON)
         headers = [
             *(reject.headers or ()),
             ("cesium-error-reason", reason),
             ("cesium-error-detail", reject.detail.encode()),
-            *_provenance_head(departure),
+            *_provenance_head(sending),
             *_provenance_tail(reject.offset, reject.timestamp_ms),
         ]
-        return Letter(reject.key, reject.value, headers)
+        return Draft(reject.key, reject.value, headers)
 
 
 def _asked(headers: Headers | None) -> _Asked | None:
@@ -215,11 +215,11 @@ def _number(asked: _Asked, numbers: CesiumNumbers) -> int:
     return decimal
 
 
-def _provenance_head(departure: Departure) -> Headers:
+def _provenance_head(sending: Sending) -> Headers:
     return [
-        ("cesium-relayed-at", b"%d" % departure.sent_ms),
-        ("cesium-source-topic", departure.source.encode()),
-        ("cesium-source-partition", b"%d" % departure.partition),
+        ("cesium-relayed-at", b"%d" % sending.sent_ms),
+        ("cesium-source-topic", sending.source.encode()),
+        ("cesium-source-partition", b"%d" % sending.partition),
     ]
 
 

@@ -21,8 +21,8 @@ from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
     ReadingDialect,
-    Record,
     RecordError,
+    SourceRecord,
     due_at,
     identity_by_key,
     is_by_relay,
@@ -30,7 +30,7 @@ from delaytopic_relay.dialects.reading import (
     seconds_ms,
     shown,
 )
-from delaytopic_relay.dialects.writing import DELIVERED, Departure, ReadBy, Written, tombstone, untouched
+from delaytopic_relay.dialects.writing import DELIVERED, Draft, ReadBy, Sending, tombstone, untouched
 
 VERSION: Final = "schedule_schema_version"
 KIND: Final = "schedule_source_type"
@@ -54,10 +54,10 @@ class KarafkaDialect(ReadingDialect):
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._target = NamedTarget(policy, f"header {TOPIC}")
-        self._from: tuple[Departure | None, Headers] = (None, [])
+        self._from: tuple[Sending | None, Headers] = (None, [])
         """The beginning of the place of all that leaves a partition in one instant."""
 
-    def _command(self, record: Record) -> Command:
+    def _command(self, record: SourceRecord) -> Command:
         values = dict(record.headers or ())
         kind, version = values.get(KIND), values.get(VERSION)
         if kind == b"tombstone" and is_by_relay(record):
@@ -72,7 +72,7 @@ class KarafkaDialect(ReadingDialect):
         detail = f"header {KIND} must be schedule, cancel or tombstone, but is {shown(kind)}"
         raise RecordError(DeadLetterReason.UNKNOWN_ACTION, detail)
 
-    def _schedule(self, record: Record, values: Mapping[str, bytes | None]) -> Schedule:
+    def _schedule(self, record: SourceRecord, values: Mapping[str, bytes | None]) -> Schedule:
         identity = identity_by_key(record)
         epoch = values.get(EPOCH)
         # Blanks do not count in Ruby's numbers.
@@ -94,19 +94,19 @@ class KarafkaDialect(ReadingDialect):
             record.timestamp_ms,
         )
 
-    def write(self, schedule: Schedule, departure: Departure) -> Written:
+    def write(self, schedule: Schedule, sending: Sending) -> Draft:
         """The record with its source's place, under the key that it asks for, and the tombstone of its schedule."""
         produced = schedule.headers or ()
         values = dict(produced)
-        if self._from[0] is not departure:
-            self._from = (departure, _place(departure))
+        if self._from[0] is not sending:
+            self._from = (sending, _place(sending))
         offset = ("schedule_source_offset", b"%d" % schedule.offset)
         headers = [*produced, *self._from[1], offset, ("schedule_source_key", schedule.key)]
         # The record's headers, with version and kind in their places those of a tombstone.
         replaced = [_OF_TOMBSTONE.get(each[0], each) for each in produced]
-        stone = tombstone(schedule, departure, [*replaced, offset, DELIVERED])
+        stone = tombstone(schedule, sending, [*replaced, offset, DELIVERED])
         partition = _partition(values) if PARTITION in values else ANY_PARTITION
-        return Written(values.get(KEY), schedule.value, headers, partition, values.get(PARTITION_KEY), (stone,))
+        return Draft(values.get(KEY), schedule.value, headers, partition, values.get(PARTITION_KEY), (stone,))
 
 
 def _partition(values: Mapping[str, bytes | None]) -> int:
@@ -116,8 +116,8 @@ def _partition(values: Mapping[str, bytes | None]) -> int:
     return int(text)
 
 
-def _place(departure: Departure) -> Headers:
+def _place(sending: Sending) -> Headers:
     return [
-        ("schedule_source_topic", departure.source.encode()),
-        ("schedule_source_partition", b"%d" % departure.partition),
+        ("schedule_source_topic", sending.source.encode()),
+        ("schedule_source_partition", b"%d" % sending.partition),
     ]

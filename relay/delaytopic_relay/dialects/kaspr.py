@@ -18,14 +18,14 @@ from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
     ReadingDialect,
-    Record,
     RecordError,
+    SourceRecord,
     due_at,
     malformed,
     shown,
 )
 from delaytopic_relay.dialects.times import iso_8601_ms
-from delaytopic_relay.dialects.writing import Departure, Letter, ReadBy, without
+from delaytopic_relay.dialects.writing import Draft, ReadBy, Sending, without
 
 ACTION: Final = "x-scheduler-action"
 DELIVER_AT: Final = "x-scheduler-deliver-at"
@@ -49,7 +49,7 @@ class KasprDialect(ReadingDialect):
         self._target = NamedTarget(policy, f"header {DELIVER_TO}")
         self._max_delay_ms = policy.max_delay_ms
 
-    def _command(self, record: Record) -> Command:
+    def _command(self, record: SourceRecord) -> Command:
         action: bytes | None = _ADD
         identity: bytes | None = None
         deliver_at: bytes | None = None
@@ -73,7 +73,7 @@ class KasprDialect(ReadingDialect):
         return self._schedule(record, deliver_at, deliver_to, identity)
 
     def _schedule(
-        self, record: Record, deliver_at: bytes | None, deliver_to: bytes | None, identity: bytes | None
+        self, record: SourceRecord, deliver_at: bytes | None, deliver_to: bytes | None, identity: bytes | None
     ) -> Schedule:
         if not deliver_at or not deliver_to:
             raise _missing((DELIVER_AT, deliver_at), (DELIVER_TO, deliver_to))
@@ -98,11 +98,11 @@ class KasprDialect(ReadingDialect):
             timestamp_ms,
         )
 
-    def write(self, schedule: Schedule, departure: Departure) -> Headers:
+    def write(self, schedule: Schedule, sending: Sending) -> Headers:
         """The headers without the scheduler's own."""
         return without(schedule.headers, _CONTROLS)
 
-    def letter(self, reject: Reject, departure: Departure) -> Letter:
+    def letter(self, reject: Reject, sending: Sending) -> Draft:
         """A rejection: the record as JSON, with its own headers and the errors."""
         document = {
             "key": _text(reject.key),
@@ -110,7 +110,7 @@ class KasprDialect(ReadingDialect):
             "headers": {name: _text(content) for name, content in without(reject.headers, _CONTROLS)},
             "errors": reject.detail.split(_BETWEEN_ERRORS),
         }
-        return Letter(reject.key, msgspec.json.encode(document), [])
+        return Draft(reject.key, msgspec.json.encode(document), [])
 
 
 def _identity(action: bytes | None, identity: bytes | None) -> bytes:

@@ -33,8 +33,8 @@ from delaytopic_relay.core.commands import (
 from delaytopic_relay.core.entries import read
 from delaytopic_relay.dialects.reading import (
     MAX_ID_BYTES,
-    Record,
     RecordError,
+    SourceRecord,
     TopicGlobs,
     allowed_topic,
     due_within,
@@ -133,7 +133,7 @@ class NativeDialect:
         offset = message.offset() or 0
         if due_ms == _NOT_PLAIN:
             known_ms = timestamp_ms if kind != _TIMESTAMP_NOT_AVAILABLE and is_instant(timestamp_ms) else None
-            record = Record(offset, message.key(), message.value(), headers, known_ms, message)
+            record = SourceRecord(offset, message.key(), message.value(), headers, known_ms, message)
             return read_carefully(self._policy, record, control)
         # By place: by name the last takes a sixth of the time longer.
         return Schedule(
@@ -166,7 +166,7 @@ class NativeDialect:
         return due_ms if due_ms - timestamp_ms <= self._max_delay_ms else _NOT_PLAIN
 
 
-def read_carefully(policy: NativePolicy, record: Record, control: int) -> Command:
+def read_carefully(policy: NativePolicy, record: SourceRecord, control: int) -> Command:
     """The command of any record with readable header names."""
     try:
         return _command(policy, record, control)
@@ -174,7 +174,7 @@ def read_carefully(policy: NativePolicy, record: Record, control: int) -> Comman
         return Reject(record.offset, record.key, record.value, record.headers, error.reason, error.detail)
 
 
-def _command(policy: NativePolicy, record: Record, control: int) -> Command:
+def _command(policy: NativePolicy, record: SourceRecord, control: int) -> Command:
     controls = {name: value for name, value in record.headers or () if name in CONTROL_HEADERS}
     _refuse_reserved(controls)
     _refuse_beside_fixed_delay(policy, controls)
@@ -245,7 +245,7 @@ def _refuse_beside_cancel(controls: Controls) -> None:
             raise RecordError(DeadLetterReason.CONTRADICTORY_HEADERS, detail)
 
 
-def _due_ms(policy: NativePolicy, record: Record, controls: Controls) -> int:
+def _due_ms(policy: NativePolicy, record: SourceRecord, controls: Controls) -> int:
     """The due time, from the record alone. Raises `RecordError`."""
     # Both are read before one wins: what cannot be read is never passed over in silence.
     after_ms = _delay(controls[DELIVER_AFTER]) if DELIVER_AFTER in controls else None

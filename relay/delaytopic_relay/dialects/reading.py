@@ -116,7 +116,7 @@ def shown(value: bytes | None) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
-class Record(msgspec.Struct, gc=False):
+class SourceRecord(msgspec.Struct, gc=False):
     """A record as the client handed it over, each part fetched once.
 
     `timestamp_ms` is None when the record has none, or one that is no instant between 1970 and the year 9999. Its place
@@ -147,7 +147,7 @@ class ReadingDialect(ABC):
             return too_many_headers(offset, message.key(), message.value())
         kind, timestamp_ms = message.timestamp()
         known_ms = timestamp_ms if kind != _TIMESTAMP_NOT_AVAILABLE and 0 <= timestamp_ms <= LAST_INSTANT_MS else None
-        record = Record(offset, message.key(), message.value(), headers, known_ms, message)
+        record = SourceRecord(offset, message.key(), message.value(), headers, known_ms, message)
         try:
             return self._command(record)
         except RecordError as error:
@@ -161,7 +161,7 @@ class ReadingDialect(ABC):
         return [read(message) for message in messages]
 
     @abstractmethod
-    def _command(self, record: Record) -> Command:
+    def _command(self, record: SourceRecord) -> Command:
         """Return the record's command. Raises `RecordError`."""
 
 
@@ -182,7 +182,7 @@ def due_within(policy: Policy, timestamp_ms: int, due_ms: int) -> int:
     raise RecordError(DeadLetterReason.BEYOND_MAX_DELAY, detail)
 
 
-def due_at(policy: Policy, record: Record, due_ms: int) -> int:
+def due_at(policy: Policy, record: SourceRecord, due_ms: int) -> int:
     """Return the instant that a record names, if `maxDelay` allows it. Raises `RecordError`.
 
     An instant needs no timestamp: of a record without one a relay knows that it may not wait longer from now on than
@@ -197,7 +197,7 @@ def due_at(policy: Policy, record: Record, due_ms: int) -> int:
     raise RecordError(DeadLetterReason.BEYOND_MAX_DELAY, detail)
 
 
-def timestamp_of(record: Record, needed_by: str) -> int:
+def timestamp_of(record: SourceRecord, needed_by: str) -> int:
     """Return the record's timestamp, which `needed_by` counts from. Raises `RecordError`."""
     if record.timestamp_ms is None:
         detail = (
@@ -261,7 +261,7 @@ def not_readable(error: Exception) -> RecordError:
     return RecordError(DeadLetterReason.MALFORMED_VALUE, f"the value is not the JSON that this dialect reads: {what}")
 
 
-def identity_by_key(record: Record) -> bytes:
+def identity_by_key(record: SourceRecord) -> bytes:
     """Return the record key as the schedule's id. Raises `RecordError`."""
     key = record.key
     if not key or len(key) > MAX_ID_BYTES:
@@ -270,7 +270,7 @@ def identity_by_key(record: Record) -> bytes:
     return key
 
 
-def is_by_relay(record: Record) -> bool:
+def is_by_relay(record: SourceRecord) -> bool:
     """Return whether a relay has written this tombstone.
 
     It says so, and names a record in front of it, in this very place. A producer may have copied the headers of a

@@ -18,23 +18,25 @@ from delaytopic_relay.core.commands import (
     Command,
     Ignore,
     Postpone,
+    Record,
     Reject,
     Restated,
     Schedule,
+    new_record,
 )
 from delaytopic_relay.dialects.markers import END, KEEPALIVE, START, Marker, decode_marker, encode_end, is_usual_end
 from delaytopic_relay.dialects.reading import (
     MAX_ID_BYTES,
     Policy,
     ReadingDialect,
-    Record,
     RecordError,
+    SourceRecord,
     due_within,
     malformed,
     shown,
     timestamp_of,
 )
-from delaytopic_relay.dialects.writing import Companion, Departure, Letter, ReadBy, Written, without
+from delaytopic_relay.dialects.writing import Draft, ReadBy, Sending, without
 
 COUNT: Final = "redelivery-count"
 """On a redelivered message the number of its redeliveries; clients copy it into the markers of the message."""
@@ -61,7 +63,7 @@ class RedeliveryDialect(ReadingDialect):
         self._max_delay_ms = policy.max_delay_ms
         self._max_redeliveries = max_redeliveries
 
-    def _command(self, record: Record) -> Command:
+    def _command(self, record: SourceRecord) -> Command:
         if record.value is None:
             raise RecordError(DeadLetterReason.MALFORMED_VALUE, "the value must be a marker, but is null")
         if _is_own_end(record.key, record.value, record.headers):
@@ -90,7 +92,9 @@ class RedeliveryDialect(ReadingDialect):
         detail = f"the marker has type {marker.type}: this relay reads START (0), END (1) and KEEPALIVE (2)"
         raise RecordError(DeadLetterReason.UNKNOWN_ACTION, detail)
 
-    def _start(self, record: Record, marker: Marker, identity: bytes, ours: Mapping[str, bytes | None]) -> Schedule:
+    def _start(
+        self, record: SourceRecord, marker: Marker, identity: bytes, ours: Mapping[str, bytes | None]
+    ) -> Schedule:
         due_ms, rank = _restated(record, ours) if ours else (None, None)
         if due_ms is None:
             rank = None
@@ -111,7 +115,7 @@ class RedeliveryDialect(ReadingDialect):
             rank=rank,
         )
 
-    def _due_ms(self, record: Record, marker: Marker) -> int:
+    def _due_ms(self, record: SourceRecord, marker: Marker) -> int:
         timestamp_ms, after_ms = record.timestamp_ms, marker.redeliver_after_ms
         # Nearly all are within the bounds, which is seen sooner than asked for.
         if timestamp_ms is None or after_ms > self._max_delay_ms:
@@ -119,7 +123,7 @@ class RedeliveryDialect(ReadingDialect):
             return due_within(self._policy, timestamp_ms, timestamp_ms + after_ms)
         return timestamp_ms + after_ms
 
-    def write(self, schedule: Schedule, departure: Departure) -> Written:
+    def write(self, schedule: Schedule, sending: Sending) -> Draft:
         """The message, under its queue's id, with the number of its redeliveries; the END marker of its START."""
         marker = decode_marker(schedule.value or b"")
         produced, most = schedule.headers or [], self._max_redeliveries
@@ -132,26 +136,26 @@ class RedeliveryDialect(ReadingDialect):
             )
             raise RecordError(DeadLetterReason.TOO_MANY_REDELIVERIES, detail)
         headers.append((COUNT, b"%d" % (count + 1)) if count else _FIRST)
-        end = _end(schedule, marker, departure, [_REDELIVERED])
-        return Written(marker.key, marker.value, headers, companions=(end,))
+        end = _end(schedule, marker, sending, [_REDELIVERED])
+        return Draft(marker.key, marker.value, headers, along=(end,))
 
-    def restate(self, restated: Restated, departure: Departure) -> Companion:
+    def restate(self, restated: Restated, sending: Sending) -> Record:
         """The START marker again, with the time that it is put off to, or the END marker of one that is withdrawn."""
         schedule, rank, due_ms = restated
         due = b"%d" % due_ms if due_ms is not None else b""
-        place = (due, departure.partition, schedule.offset, rank, departure.source.encode())
+        place = (due, sending.partition, schedule.offset, rank, sending.source.encode())
         own: Headers = [(RESTATED, b"%b:%d:%d:%d:%b" % place)]
         if due_ms is None:
-            return _end(schedule, decode_marker(schedule.value or b""), departure, own)
+            return _end(schedule, decode_marker(schedule.value or b""), sending, own)
         headers = [*without(schedule.headers, _OWN), *own]
-        return Companion(departure.source, schedule.key, schedule.value, headers, departure.partition)
+        return Record(sending.source, schedule.value, schedule.key, headers, sending.partition)
 
-    def letter(self, reject: Reject, departure: Departure) -> Letter:
+    def letter(self, reject: Reject, sending: Sending) -> Draft:
         """The marker as it was produced."""
-        return Letter(reject.key, reject.value, without(reject.headers, _OWN))
+        return Draft(reject.key, reject.value, without(reject.headers, _OWN))
 
 
-def _identity(record: Record, marker: Marker) -> bytes:
+def _identity(record: SourceRecord, marker: Marker) -> bytes:
     queue = record.key
     if not queue or len(queue) > _MAX_QUEUE_BYTES:
         detail = f"the record key is the queue's id: it must be 1 to {_MAX_QUEUE_BYTES} bytes, but is {shown(queue)}"
@@ -181,7 +185,7 @@ def _count(headers: Mapping[str, bytes | None]) -> int:
     return int(text)
 
 
-def _restated(record: Record, ours: Mapping[str, bytes | None]) -> tuple[int | None, int | None]:
+def _restated(record: SourceRecord, ours: Mapping[str, bytes | None]) -> tuple[int | None, int | None]:
     """Return the due time and the rank that a relay has written on a marker.
 
     Somebody else may have written such a header: one that no relay can have written counts for nothing.
@@ -193,6 +197,6 @@ def _restated(record: Record, ours: Mapping[str, bytes | None]) -> tuple[int | N
     return int(found[1]) if found[1] else None, int(found[2])
 
 
-def _end(schedule: Schedule, marker: Marker, departure: Departure, headers: Headers) -> Companion:
+def _end(schedule: Schedule, marker: Marker, sending: Sending, headers: Headers) -> Record:
     value = encode_end(marker.partition, marker.offset)
-    return Companion(departure.source, schedule.key, value, headers, departure.partition)
+    return new_record(Record, (sending.source, value, schedule.key, headers, sending.partition))

@@ -10,13 +10,13 @@ import re
 from typing import Final, NamedTuple
 
 from delaytopic_api.records import DEAD_LETTER_SOURCE, ENDED, DeadLetterReason, Headers
-from delaytopic_relay.core.commands import Cancel, Command, Ignore, Reject, Schedule
+from delaytopic_relay.core.commands import ANY_PARTITION, Cancel, Command, Ignore, Record, Reject, Schedule, new_record
 from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
     ReadingDialect,
-    Record,
     RecordError,
+    SourceRecord,
     due_at,
     first_values,
     identity_by_key,
@@ -25,7 +25,7 @@ from delaytopic_relay.dialects.reading import (
     shown,
 )
 from delaytopic_relay.dialects.times import delay_text, instant_text
-from delaytopic_relay.dialects.writing import DELIVERED, Companion, Departure, Letter, ReadBy, Written, tombstone
+from delaytopic_relay.dialects.writing import DELIVERED, Draft, ReadBy, Sending, tombstone
 
 EPOCH: Final = "scheduler-epoch"
 TARGET_TOPIC: Final = "scheduler-target-topic"
@@ -60,7 +60,7 @@ class SchedulerDialect(ReadingDialect):
         self._target = NamedTarget(policy, f"header {TARGET_TOPIC}")
         self._rules = rules
 
-    def _command(self, record: Record) -> Command:
+    def _command(self, record: SourceRecord) -> Command:
         if record.value is None:
             own = is_by_relay(record)
             return Ignore(record.offset) if own else Cancel(record.offset, _identity(record))
@@ -82,7 +82,7 @@ class SchedulerDialect(ReadingDialect):
             record.timestamp_ms,
         )
 
-    def _due_ms(self, record: Record, due_ms: int) -> int:
+    def _due_ms(self, record: SourceRecord, due_ms: int) -> int:
         timestamp_ms, grace_ms = record.timestamp_ms, self._rules.grace_ms
         # In whole seconds, as the original counts: what is due in the second of its timestamp is not past.
         if grace_ms is not None and timestamp_ms is not None and _second(timestamp_ms) - due_ms > grace_ms:
@@ -93,34 +93,34 @@ class SchedulerDialect(ReadingDialect):
             raise RecordError(DeadLetterReason.EXPIRED, detail)
         return due_at(self._policy, record, due_ms)
 
-    def write(self, schedule: Schedule, departure: Departure) -> Written:
+    def write(self, schedule: Schedule, sending: Sending) -> Draft:
         """The record with its place, under the key that it asks for; its tombstone; its copy for the history."""
         headers = [
             *(schedule.headers or ()),
             ("scheduler-timestamp", b"%d" % ((schedule.timestamp_ms or 0) // 1000)),
             ("scheduler-key", schedule.key),
-            ("scheduler-topic", departure.source.encode()),
+            ("scheduler-topic", sending.source.encode()),
         ]
         # An empty header is what its Go client makes of a record without a key.
         key = dict(reversed(headers)).get(TARGET_KEY)
-        stone, history = tombstone(schedule, departure, [*headers, DELIVERED]), self._rules.history
+        stone, history = tombstone(schedule, sending, [*headers, DELIVERED]), self._rules.history
         if history is None:
-            return Written(key, schedule.value, headers, companions=(stone,))
-        copy = Companion(history, key, schedule.value, headers)
-        return Written(key, schedule.value, headers, companions=(stone, copy))
+            return Draft(key, schedule.value, headers, along=(stone,))
+        copy = new_record(Record, (history, schedule.value, key, headers, ANY_PARTITION))
+        return Draft(key, schedule.value, headers, along=(stone, copy))
 
-    def letter(self, reject: Reject, departure: Departure) -> Letter:
+    def letter(self, reject: Reject, sending: Sending) -> Draft:
         """The record untouched; of one that came too late the tombstone, too, as the original writes it."""
         headers: Headers = [*(reject.headers or ())]
         if reject.reason is not DeadLetterReason.EXPIRED or reject.key is None:
-            return Letter(reject.key, reject.value, headers)
-        place = b"%b:%d:%d" % (departure.source.encode(), departure.partition, reject.offset)
+            return Draft(reject.key, reject.value, headers)
+        place = b"%b:%d:%d" % (sending.source.encode(), sending.partition, reject.offset)
         own: Headers = [*headers, _EXPIRED, (DEAD_LETTER_SOURCE, place)]
-        stone = Companion(departure.source, reject.key, None, own, departure.partition)
-        return Letter(reject.key, reject.value, headers, stone)
+        stone = Record(sending.source, None, reject.key, own, sending.partition)
+        return Draft(reject.key, reject.value, headers, along=(stone,))
 
 
-def _identity(record: Record) -> bytes:
+def _identity(record: SourceRecord) -> bytes:
     """Return the record key, which names the schedule, unless it is blank. Raises `RecordError`."""
     key = identity_by_key(record)
     # Nearly all begin with a letter or digit.

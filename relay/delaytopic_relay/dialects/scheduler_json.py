@@ -24,13 +24,13 @@ from delaytopic_relay.dialects.reading import (
     NamedTarget,
     Policy,
     ReadingDialect,
-    Record,
     RecordError,
+    SourceRecord,
     due_at,
     identity_by_key,
     not_readable,
 )
-from delaytopic_relay.dialects.writing import Departure, ReadBy, Written, tombstone, untouched
+from delaytopic_relay.dialects.writing import Draft, ReadBy, Sending, tombstone, untouched
 
 EXPIRED: Final = "schedule:expired"
 _EXPIRED: Final = (EXPIRED, b"true")
@@ -64,7 +64,7 @@ class SchedulerJsonDialect(ReadingDialect):
         self._policy = policy
         self._target = NamedTarget(policy, "field topic")
 
-    def _command(self, record: Record) -> Command:
+    def _command(self, record: SourceRecord) -> Command:
         if record.value is None:
             if _is_tombstone(record.headers):
                 return Ignore(record.offset)
@@ -88,12 +88,12 @@ class SchedulerJsonDialect(ReadingDialect):
             record.timestamp_ms,
         )
 
-    def write(self, schedule: Schedule, departure: Departure) -> Written:
+    def write(self, schedule: Schedule, sending: Sending) -> Draft:
         """The record that the value describes, and the tombstone of its schedule."""
         wished = _decoded(schedule.value or b"")
-        stone = tombstone(schedule, departure, [_EXPIRED])
+        stone = tombstone(schedule, sending, [_EXPIRED])
         headers: Headers = [*wished.headers.items()] if wished.headers is not None else []
-        return Written(wished.key, wished.value, headers, companions=(stone,))
+        return Draft(wished.key, wished.value, headers, along=(stone,))
 
 
 def _is_tombstone(headers: Headers | None) -> bool:

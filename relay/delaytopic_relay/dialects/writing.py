@@ -14,7 +14,16 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from delaytopic_api.records import ENDED, Headers
-from delaytopic_relay.core.commands import ANY_PARTITION, Command, Reject, Restated, Schedule, SourceMessage
+from delaytopic_relay.core.commands import (
+    ANY_PARTITION,
+    Command,
+    Record,
+    Reject,
+    Restated,
+    Schedule,
+    SourceMessage,
+    new_record,
+)
 
 DELIVERED: Final = (ENDED, b"delivered")
 """The mark of a delivery's tombstone, right in front of its receipt: a relay knows it by both."""
@@ -33,7 +42,7 @@ class ReadBy(IntEnum):
     REDELIVERY = -10
 
 
-class Departure(NamedTuple):
+class Sending(NamedTuple):
     """The source partition that records leave, and when."""
 
     source: str
@@ -41,21 +50,10 @@ class Departure(NamedTuple):
     sent_ms: int
 
 
-class Companion(msgspec.Struct, gc=False):
-    """A record that is written in the transaction of a delivery: all of them are visible, or none.
-
-    The list of headers is new, or that of the delivery itself: the receipt is appended to it.
+class Draft(msgspec.Struct, gc=False):
+    """A record as a dialect writes it: a schedule's without its receipt, which goes to the schedule's target, or a dead
+    letter's without the headers that every relay appends. The list of headers is new.
     """
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
-    partition: int = ANY_PARTITION
-
-
-class Written(msgspec.Struct, gc=False):
-    """A schedule as a record, without its receipt; it goes to the schedule's target. The list of headers is new."""
 
     key: bytes | None
     value: bytes | None
@@ -64,33 +62,27 @@ class Written(msgspec.Struct, gc=False):
     """The partition, if the record asks for one."""
     partition_key: bytes | None = None
     """The key that chooses the partition instead of the record's own."""
-    companions: Sequence[Companion] = ()
+    along: Sequence[Record] = ()
+    """Records that are written in the same transaction: all of them are visible, or none.
+
+    Those of a schedule have a new list of headers, or that of the schedule itself: the receipt is appended to it. The
+    tombstone of a dead letter goes along only where the letter has the whole record: with compaction it is then the
+    only place of it.
+    """
 
 
-Writer = Callable[[Schedule, Departure], Written | Headers]
+Writer = Callable[[Schedule, Sending], Draft | Headers]
 """Returns the record, or its new headers alone where nothing else changes (0.25 us less of 1.7 on the way out).
 
 Raises `RecordError` for a schedule that it cannot write: then somebody else wrote it into the backlog.
 """
 
 
-Restater = Callable[[Restated, Departure], Companion]
+Restater = Callable[[Restated, Sending], Record]
 """Writes what a dialect that puts off has to say in its own source. Raises `RecordError` as a `Writer` does."""
 
 
-class Letter(NamedTuple):
-    """A dead letter without the headers that every relay appends, and the tombstone of its record if it gets one.
-
-    A tombstone goes along only where the letter has the whole record: with compaction it is then the only place of it.
-    """
-
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
-    tombstone: Companion | None = None
-
-
-LetterWriter = Callable[[Reject, Departure], Letter]
+LetterWriter = Callable[[Reject, Sending], Draft]
 
 
 class WritingDialect(Protocol):
@@ -109,18 +101,18 @@ class WritingDialect(Protocol):
         """Turn records into commands, in their order."""
         ...
 
-    def write(self, schedule: Schedule, departure: Departure) -> Written | Headers:
+    def write(self, schedule: Schedule, sending: Sending) -> Draft | Headers:
         """Turn a schedule that it has read into a record, or into the headers of one with its key and value."""
         ...
 
-    def letter(self, reject: Reject, departure: Departure) -> Letter:
+    def letter(self, reject: Reject, sending: Sending) -> Draft:
         """Turn a refused record into a dead letter."""
         ...
 
 
-def untouched(reject: Reject, departure: Departure) -> Letter:
+def untouched(reject: Reject, sending: Sending) -> Draft:
     """Return the record as it was produced."""
-    return Letter(reject.key, reject.value, [*(reject.headers or ())])
+    return Draft(reject.key, reject.value, [*(reject.headers or ())])
 
 
 def without(headers: Headers | None, names: frozenset[str]) -> Headers:
@@ -133,6 +125,6 @@ def without(headers: Headers | None, names: frozenset[str]) -> Headers:
     return kept
 
 
-def tombstone(schedule: Schedule, departure: Departure, headers: Headers) -> Companion:
+def tombstone(schedule: Schedule, sending: Sending, headers: Headers) -> Record:
     """Return the record by which compaction removes a schedule: in the partition where the schedule is."""
-    return Companion(departure.source, schedule.key, None, headers, departure.partition)
+    return new_record(Record, (sending.source, None, schedule.key, headers, sending.partition))

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from delaytopic_api.relay import RelayState
 from delaytopic_process.open_transactions import OpenTransaction
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
-from delaytopic_relay.core.commands import Cancel, Command, Outbound, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, Leaving, Record, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import succeed
 from delaytopic_relay.core.second_clock import ClockState
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.core.terms import NEVER_MS
-from delaytopic_relay.delivery.outbound import Addressing, Outgoing
+from delaytopic_relay.delivery.outbound import Addressing
 from delaytopic_relay.delivery.reachability import Trouble
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
 from delaytopic_relay.engine.due_time import DueTime
@@ -42,7 +42,7 @@ from delaytopic_relay.errors import (
     Unanswered,
     Unavailable,
 )
-from delaytopic_relay.ports import Batch, Clock, LoopEvents, SecondClock, Source, Target
+from delaytopic_relay.ports import Chunk, Clock, LoopEvents, SecondClock, Source, Target
 
 
 class Parts(NamedTuple):
@@ -255,12 +255,12 @@ class Loop:
         try:
             self._holding.turn()
             self._addressing.unavailable = self._holding.refused
-            batches = self._poll()
+            chunks = self._poll()
             if self._lost is not None:
                 raise self._lost
             self._due.compare()
-            for partition, batch in batches.items():
-                self._ingest(partition, batch)
+            for partition, chunk in chunks.items():
+                self._ingest(partition, chunk)
             self._end_scouting()
             self._apply_deferred()
             if self._hold_ms() == 0:
@@ -276,15 +276,15 @@ class Loop:
         except Unavailable as error:
             self._events.unavailable(error)
 
-    def _poll(self) -> dict[int, Batch]:
+    def _poll(self) -> dict[int, Chunk]:
         started_ms = self._clock.monotonic_ms()
-        batches = self._source.poll(POLL_LIMIT, self._timeout_ms(), self._reading.read_all)
-        self._idle = not batches
+        chunks = self._source.poll(POLL_LIMIT, self._timeout_ms(), self._reading.read_all)
+        self._idle = not chunks
         if self._idle:
             self.idle_ms += self._clock.monotonic_ms() - started_ms
         else:
             self._came_ms = self._clock.monotonic_ms()
-        return batches
+        return chunks
 
     def _timeout_ms(self) -> int:
         # Nothing is waited for that may not leave when its time comes.
@@ -353,19 +353,19 @@ class Loop:
 
     # -- taking in
 
-    def _ingest(self, partition: int, batch: Batch) -> None:
+    def _ingest(self, partition: int, chunk: Chunk) -> None:
         shard = self.shards.get(partition)
         if shard is None:
             return
-        still = self._unreadable.note(partition, batch, self._clock.monotonic_ms())
+        still = self._unreadable.note(partition, chunk, self._clock.monotonic_ms())
         if still is not None:
             self._events.stuck(partition, still)
-        commands: Sequence[Command] = batch.commands
-        end = batch.end
+        commands: Sequence[Command] = chunk.commands
+        end = chunk.end
         if partition in self._scouting:
             self._scout(partition, shard, commands, end)
             return
-        known = shard.epochs.note(batch.epochs)
+        known = shard.epochs.note(chunk.epochs)
         if known is not None:
             raise TransactionAborted(
                 f"records of an earlier leader epoch follow those of {known} in partition {partition}: it is another "
@@ -459,7 +459,7 @@ class Loop:
         """
         return 0 if self._open or self._behind else max(0, self._held_until_ms - self._clock.monotonic_ms())
 
-    def _send(self, partition: int, leaving: Outbound, decided_ms: int) -> None:
+    def _send(self, partition: int, leaving: Leaving, decided_ms: int) -> None:
         """Send what was decided to leave at that time; a clock that was set back since does not make it early, nor one
         that has jumped ahead expired.
         """
@@ -547,7 +547,7 @@ class Loop:
             self._target.begin()
             self._open = True
 
-    def _store(self, records: Sequence[Outgoing]) -> None:
+    def _store(self, records: Sequence[Record]) -> None:
         """Send what a backlog in Kafka takes: it is part of the transaction."""
         if records:
             self._begin()

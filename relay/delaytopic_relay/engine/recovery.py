@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.protocol import Backlog, Shard
-from delaytopic_relay.core.commands import NOTHING_DELIVERED
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Record
 from delaytopic_relay.core.progress import Progress, decode_progress
 from delaytopic_relay.core.recovery import (
     MOST_TAKEOVERS,
@@ -31,7 +31,6 @@ from delaytopic_relay.core.recovery import (
     oldest_needed_ms,
 )
 from delaytopic_relay.core.rules import Generation, mark_of, succeed
-from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.unreadable import too_large
 from delaytopic_relay.errors import (
@@ -244,10 +243,10 @@ class Takeover:
 
     def _plans(
         self, partitions: list[int], committed: Mapping[int, Committed], seen: Seen
-    ) -> tuple[dict[int, Plan], list[Outgoing]]:
+    ) -> tuple[dict[int, Plan], list[Record]]:
         """Return the plans, and what is to be written in the transaction that commits them."""
         plans: dict[int, Plan] = {}
-        writes: list[Outgoing] = []
+        writes: list[Record] = []
         cut = self._cut(partitions, committed, seen)
         for partition in partitions:
             try:
@@ -260,7 +259,7 @@ class Takeover:
         return plans, writes
 
     def _plan(
-        self, partition: int, committed: Committed | None, seen: Seen, cut: Mapping[int, bool], writes: list[Outgoing]
+        self, partition: int, committed: Committed | None, seen: Seen, cut: Mapping[int, bool], writes: list[Record]
     ) -> Plan:
         progress = decode_progress(*committed) if committed is not None else None
         if partition not in cut:
@@ -323,7 +322,7 @@ class Takeover:
         return self._backlog.former_life(partition, offset_reset=offset_reset)
 
     def _forget_former(
-        self, partition: int, progress: Progress | None, marks: Collection[str], writes: list[Outgoing]
+        self, partition: int, progress: Progress | None, marks: Collection[str], writes: list[Record]
     ) -> None:
         """Have the backlog forget the former topic, and note what is lost with it: what only memory held, too."""
         committed = [progress.identity.topic] if progress is not None else []
@@ -394,7 +393,7 @@ class Takeover:
         for partition, new in begun.items():
             opened[partition][0].follow(new.generations, new.floor)
 
-    def _commit(self, progress: Mapping[int, Progress], writes: Sequence[Outgoing] = ()) -> None:
+    def _commit(self, progress: Mapping[int, Progress], writes: Sequence[Record] = ()) -> None:
         """Commit, in one transaction with what a backlog in Kafka writes."""
         if not progress:
             return

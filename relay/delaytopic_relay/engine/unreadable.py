@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from delaytopic_api.relay import ShardReason
 from delaytopic_relay.errors import StandsStill
-from delaytopic_relay.ports import BadBatch, Batch, TooLarge
+from delaytopic_relay.ports import BadBatch, Chunk, TooLarge
 
 AGAIN_MS = 5_000
 """Between two attempts to read a batch that the client calls unreadable: somebody may have deleted it meanwhile."""
@@ -51,18 +51,18 @@ class Unreadable:
         self._heard: dict[int, int] = {}
         self._again_at_ms: dict[int, int] = {}
 
-    def note(self, partition: int, batch: Batch, now_ms: int) -> StandsStill | None:
+    def note(self, partition: int, chunk: Chunk, now_ms: int) -> StandsStill | None:
         """Take note of what was read; return why the partition stands still from now on if it does."""
-        if batch.commands or batch.end is not None:
+        if chunk.commands or chunk.end is not None:
             self.forget([partition])
-        if batch.bad is None:
+        if chunk.bad is None:
             return None
         heard = self._heard.get(partition)
-        self._heard[partition] = batch.bad.offset
-        if heard != batch.bad.offset:
+        self._heard[partition] = chunk.bad.offset
+        if heard != chunk.bad.offset:
             return None
         self._again_at_ms[partition] = now_ms + AGAIN_MS
-        self.still[partition] = _bad(partition, batch.bad)
+        self.still[partition] = _bad(partition, chunk.bad)
         return self.still[partition]
 
     def waits(self, partition: int, now_ms: int) -> bool:

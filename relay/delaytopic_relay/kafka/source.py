@@ -33,7 +33,7 @@ from delaytopic_relay.core.progress import Progress, encode_metadata, usual_id
 from delaytopic_relay.core.recovery import Bounds, SourceTopic
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
-from delaytopic_relay.ports import Assignment, BadBatch, Batch, Committed, GroupMetadata, Place, ReadAll, Seen
+from delaytopic_relay.ports import Assignment, BadBatch, Chunk, Committed, GroupMetadata, Place, ReadAll, Seen
 
 GATHER_S = 0.002
 """The wait for company once a first record is there: one pass for many costs less than many passes."""
@@ -175,7 +175,7 @@ class KafkaSource:
             self._next.pop(partition, None)
         self._paused_ends.resumed(partitions)
 
-    def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Batch]:
+    def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Chunk]:
         """Up to `limit` records by partition; the first is waited for, the others join it within two milliseconds.
 
         Each portion is read at once, while the processor still has it at hand (0.3 us a record less than all at the
@@ -202,7 +202,7 @@ class KafkaSource:
             if len(portion) < PORTION:
                 break
             waited_s = time.monotonic() - begun_s
-        return self._batches_of(taken)
+        return self._chunks_of(taken)
 
     def _take(self, messages: Sequence[Message], read: ReadAll, taken: _Taken) -> None:
         """Read a portion of records, partition by partition."""
@@ -222,8 +222,8 @@ class KafkaSource:
             _note_epochs(group, taken.epochs.setdefault(partition, []))
             taken.commands.setdefault(partition, []).extend(read(cast(Group, group)))
 
-    def _batches_of(self, taken: _Taken) -> dict[int, Batch]:
-        """Act on what was heard; return the batches by partition, none if the member was replaced."""
+    def _chunks_of(self, taken: _Taken) -> dict[int, Chunk]:
+        """Act on what was heard; return the chunks by partition, none if the member was replaced."""
         step = next_step(taken.heard)
         if step is Step.JOIN_WITHOUT_NAME:
             self._join_anew(taken.heard[Answer.FENCED])
@@ -237,7 +237,7 @@ class KafkaSource:
         commands, ends, epochs, bad = taken.commands, taken.ends, taken.epochs, taken.bad
         partitions = commands.keys() | ends.keys() | bad.keys()
         return {
-            partition: Batch(
+            partition: Chunk(
                 commands.get(partition, []), ends.get(partition), epochs.get(partition, ()), bad.get(partition)
             )
             for partition in partitions

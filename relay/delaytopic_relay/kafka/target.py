@@ -15,9 +15,10 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 
 from delaytopic_api.records import RECEIPT
 from delaytopic_process.kafka_log import client_logger
+from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.entries import make_sender, plugin
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Batch, Departing, Outgoing, sender_of, source_of
+from delaytopic_relay.delivery.outbound import Batch, sender_of, source_of
 from delaytopic_relay.delivery.refusals import OneByOne, Refusal
 from delaytopic_relay.errors import (
     CommitUnknown,
@@ -171,7 +172,7 @@ class KafkaTarget:
         self._take_failures()
         self._producer = self._new_producer()
 
-    def send(self, records: Sequence[Departing]) -> None:
+    def send(self, records: Sequence[Record | Batch]) -> None:
         """Produce; a full queue is waited for.
 
         In a transaction nothing more is sent once a record was refused: the tick is given up when it settles.
@@ -182,7 +183,7 @@ class KafkaTarget:
         self._send(records, sender_of(records[0]), careful=careful)
         self._guard(partial(self._producer.poll, 0))
 
-    def _send(self, records: Sequence[Departing], sender: int, *, careful: bool) -> None:
+    def _send(self, records: Sequence[Record | Batch], sender: int, *, careful: bool) -> None:
         """All arguments go by position, which takes a third off the cost of the call."""
         produce: Any = self._producer.produce
         report = partial(self._on_failure, sender)
@@ -229,7 +230,7 @@ class KafkaTarget:
         for code, topic, partition, sender in self._sender.failures() if self._sender is not None else ():
             self._note_failure(KafkaError(code), topic, partition, sender)
 
-    def _send_after_waiting(self, record: Outgoing, report: Callable[[KafkaError | None, Message], None]) -> None:
+    def _send_after_waiting(self, record: Record, report: Callable[[KafkaError | None, Message], None]) -> None:
         topic, value, key, headers, partition = record
         give_up_s = time.monotonic() + COMMIT_TIMEOUT_S
         produce: Any = self._producer.produce
@@ -245,7 +246,7 @@ class KafkaTarget:
                 self._refused_at_once(record, error)
                 return
 
-    def _refused_at_once(self, record: Outgoing, exception: KafkaException) -> None:
+    def _refused_at_once(self, record: Record, exception: KafkaException) -> None:
         error: KafkaError = exception.args[0]
         if error.code() in ABOUT_THE_RECORD:
             self._failures.append(self._refusal(error, record))
@@ -278,7 +279,7 @@ class KafkaTarget:
             self._one_by_one.refused(known=False)
             self._failures.append(Refusal(f"{topic}: {error.str()}", error.code() == KafkaError.MSG_SIZE_TOO_LARGE))
 
-    def _tracker(self, record: Outgoing) -> Callable[[KafkaError | None, Message], None]:
+    def _tracker(self, record: Record) -> Callable[[KafkaError | None, Message], None]:
         def on_delivery(error: KafkaError | None, message: Message) -> None:
             if error is None:
                 return
@@ -289,7 +290,7 @@ class KafkaTarget:
 
         return on_delivery
 
-    def _refusal(self, error: KafkaError, record: Outgoing) -> Refusal:
+    def _refusal(self, error: KafkaError, record: Record) -> Refusal:
         text = f"{record.topic}: {error.str()}"
         if error.code() not in ABOUT_THE_RECORD:
             return Refusal(text, too_large=False)
@@ -297,7 +298,7 @@ class KafkaTarget:
         partition, offset, dead_letter = source_of(record.headers)
         return Refusal(text, error.code() == KafkaError.MSG_SIZE_TOO_LARGE, partition, offset, dead_letter)
 
-    def store(self, records: Sequence[Outgoing]) -> None:
+    def store(self, records: Sequence[Record]) -> None:
         """Store as `send` does: all is part of the transaction."""
         self.send(records)
 
@@ -526,7 +527,7 @@ class SplitTarget:
         """Return whether `send` takes batches of plain schedules, too."""
         return self._plain.packs
 
-    def send(self, records: Sequence[Departing]) -> None:
+    def send(self, records: Sequence[Record | Batch]) -> None:
         """Produce records that are visible at once."""
         self._plain.send(records)
 
@@ -534,7 +535,7 @@ class SplitTarget:
         """Compress what is delivered from now on."""
         self._plain.compress()
 
-    def store(self, records: Sequence[Outgoing]) -> None:
+    def store(self, records: Sequence[Record]) -> None:
         """Produce the backlog's records in the transaction."""
         self._ledger.store(records)
 

@@ -9,7 +9,7 @@ import structlog
 
 from delaytopic_api.records import is_ancient, objection_to_instant, resembled_header
 from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
-from delaytopic_relay.core.commands import Outbound, Reject, Schedule
+from delaytopic_relay.core.commands import Leaving, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
 from delaytopic_relay.engine.loop import Loop, LoopSnapshot
 from delaytopic_relay.errors import BacklogUnavailable, RelayError, StandsStill, StateInDoubt
@@ -129,7 +129,7 @@ class Telemetry:
 
     # -- the journal
 
-    def commands(self, leaving: Outbound) -> None:
+    def commands(self, leaving: Leaving) -> None:
         """See `LoopEvents.commands`."""
         self._done.superseded += leaving.superseded
         self._done.cancelled += leaving.cancelled

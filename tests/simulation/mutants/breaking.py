@@ -12,8 +12,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 from unittest import mock
 
+from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Departing, Outgoing
+from delaytopic_relay.delivery.outbound import Batch
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.ports import GroupMetadata, InVain, Source, Target, never
 
@@ -98,13 +99,13 @@ class BrokenTarget:
     def packs(self) -> bool:
         return False
 
-    def send(self, records: Sequence[Departing]) -> None:
+    def send(self, records: Sequence[Record | Batch]) -> None:
         self.target.send(records)
 
     def compress(self) -> None:
         self.target.compress()
 
-    def store(self, records: Sequence[Outgoing]) -> None:
+    def store(self, records: Sequence[Record]) -> None:
         self.target.store(records)
 
     def flush(self, in_vain: InVain = never) -> Any:

@@ -11,9 +11,9 @@ from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.redis.manager import RedisManager
 from delaytopic_relay.backlog.redis.shard import Put, RedisShard
 from delaytopic_relay.core.calendar import Calendar
-from delaytopic_relay.core.commands import DueKey
+from delaytopic_relay.core.commands import DueKey, Record
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Departing
+from delaytopic_relay.delivery.outbound import Batch
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.errors import CommitUnknown, StateInDoubt
 from delaytopic_relay.ports import GroupMetadata
@@ -137,13 +137,13 @@ class Believer(BrokenTarget):
 class Repeater(BrokenTarget):
     """Sends a batch again, by hand, when its commit went unanswered."""
 
-    sent: tuple[Departing, ...] = ()
+    sent: tuple[Record | Batch, ...] = ()
 
     def begin(self) -> None:
         self.sent = ()
         self.target.begin()
 
-    def send(self, records: Sequence[Departing]) -> None:
+    def send(self, records: Sequence[Record | Batch]) -> None:
         self.sent += tuple(records)
         self.target.send(records)
 

@@ -8,9 +8,9 @@ from typing import Any
 from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_target
 
 from delaytopic_api.records import RESTATED
-from delaytopic_relay.core.commands import Restated, Schedule
+from delaytopic_relay.core.commands import Record, Restated, Schedule
 from delaytopic_relay.core.ids import IdState, IdTable
-from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one
+from delaytopic_relay.delivery.outbound import Batch, one_by_one
 from delaytopic_relay.dialects import scheduler
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.engine.recovery import Takeover
@@ -21,7 +21,7 @@ def tombstones_cancel() -> Sequence[Patch]:
 
 
 class _WithoutCopies(BrokenTarget):
-    def send(self, records: Sequence[Departing]) -> None:
+    def send(self, records: Sequence[Record | Batch]) -> None:
         self.target.send([record for record in one_by_one(records) if record.topic != "history"])
 
 
@@ -29,15 +29,15 @@ def forgets_copies() -> Sequence[Patch]:
     return with_target(_WithoutCopies)
 
 
-def _in_the_next_transaction(waits: Callable[[Outgoing], bool]) -> Sequence[Patch]:
+def _in_the_next_transaction(waits: Callable[[Record], bool]) -> Sequence[Patch]:
     original = Loop._close_tick
 
     class Later(BrokenTarget):
         """Keeps some records until the commit of what they were sent with is answered."""
 
-        kept: tuple[Outgoing, ...] = ()
+        kept: tuple[Record, ...] = ()
 
-        def send(self, records: Sequence[Departing]) -> None:
+        def send(self, records: Sequence[Record | Batch]) -> None:
             self.kept += tuple(record for record in one_by_one(records) if waits(record))
             self.target.send([record for record in one_by_one(records) if not waits(record)])
 

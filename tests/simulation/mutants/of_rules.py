@@ -9,7 +9,7 @@ from tests.simulation.mutants.breaking import Mutant, Patch
 
 from delaytopic_relay.backlog.kafka import backlog as bucket_backlog
 from delaytopic_relay.backlog.redis import backlog as redis_backlog
-from delaytopic_relay.core.commands import Command, Outbound, Reject
+from delaytopic_relay.core.commands import Command, Leaving, Reject
 from delaytopic_relay.core.partition import ShardCore
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Plan, plan_recovery
@@ -113,7 +113,7 @@ def goes_back_to_former_rules() -> Sequence[Patch]:
 def writes_dead_letters_again() -> Sequence[Patch]:
     original = ShardCore.ingest
 
-    def ingest(self: ShardCore, commands: Sequence[Command], *arguments: Any, **keywords: Any) -> Outbound:
+    def ingest(self: ShardCore, commands: Sequence[Command], *arguments: Any, **keywords: Any) -> Leaving:
         leaving = original(self, commands, *arguments, **keywords)
         leaving.rejects.extend(c for c in commands if isinstance(c, Reject) and c.offset < self.replay_until)
         return leaving

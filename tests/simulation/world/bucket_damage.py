@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.simulation.world.bucket_log import NAMES
 from tests.simulation.world.kafka import Kafka, Life, Sent
 
-from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.core.commands import Record
 
 NOBODY = Life("nobody", {})
 
@@ -16,7 +16,7 @@ def damage(kafka: Kafka, bucket: int, what: str) -> None:
     for partition in kafka.source:
         log = kafka.stored.setdefault((topic, partition), [])
         if what == "foreign":
-            record = Outgoing(topic, b"hello, who is there? a stranger", None, [], partition)
+            record = Record(topic, b"hello, who is there? a stranger", None, [], partition)
             log.append(Sent(record, kafka.now_ms, kafka.now_ms, NOBODY, None))
         else:
             end = len(log) // 2 if what == "truncated" else len(log)

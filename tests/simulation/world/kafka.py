@@ -11,9 +11,9 @@ from tests.simulation.world.group import Group
 from tests.simulation.world.source_log import SourceLog
 from tests.simulation.world.transactions import State, Transaction, Transactions
 
+from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.progress import Progress, decode_progress, encode_metadata
 from delaytopic_relay.core.recovery import NOTHING_ACCEPTED, SourceTopic
-from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.delivery.reachability import Destination, Sight
 from delaytopic_relay.ports import Committed, Look
 
@@ -36,7 +36,7 @@ class Life(NamedTuple):
 class Sent:
     """A record in the log of target and dead-letter topics; the log is one, as only the order matters."""
 
-    record: Outgoing
+    record: Record
     at_ms: int
     shown_ms: int
     """The highest time that the sender's clock had shown by then."""

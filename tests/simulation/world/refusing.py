@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from delaytopic_relay.delivery.outbound import Outgoing, source_of
+from delaytopic_relay.core.commands import Record
+from delaytopic_relay.delivery.outbound import source_of
 from delaytopic_relay.delivery.refusals import Refusal
 
 REFUSED = b"refused"
@@ -17,12 +18,12 @@ STAYS = b"seems to fit if it is compressed, but not " * 30
 LARGE_VALUES = (SHRINKS, STAYS)
 
 
-def is_refused_again(record: Outgoing) -> bool:
+def is_refused_again(record: Record) -> bool:
     """Tell whether Kafka refuses a record that goes into the source once more: its payload is one that is refused."""
     return record.topic == "source" and (record.value or b"").endswith(REFUSED)
 
 
-def refusal_of(record: Outgoing, *, careful: bool, compresses: bool) -> Refusal | None:
+def refusal_of(record: Record, *, careful: bool, compresses: bool) -> Refusal | None:
     """None for a record that Kafka takes; whose record it was is only known of those that go alone.
 
     So do large ones always.

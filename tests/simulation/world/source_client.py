@@ -17,7 +17,7 @@ from delaytopic_relay.core.membership import Answer, Step, Unowned
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
-from delaytopic_relay.ports import Assignment, Batch, Committed, Place, ReadAll, Seen
+from delaytopic_relay.ports import Assignment, Chunk, Committed, Place, ReadAll, Seen
 
 T = TypeVar("T")
 
@@ -58,10 +58,10 @@ class SimulatedSource:
             self._kafka.counts["path: took its own name back" if again else "path: took a place in the group"] += 1
         self.member = group.join(self._member_name, self._kafka.now_ms)
 
-    def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Batch]:
+    def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Chunk]:
         return self._gate.call("poll", lambda: self._poll(limit, read), self._not_polled)
 
-    def _not_polled(self, fault: Fault) -> dict[int, Batch]:
+    def _not_polled(self, fault: Fault) -> dict[int, Chunk]:
         if fault.what is What.FATAL and self._member_name is not None:
             self._lose_name()
         else:
@@ -74,18 +74,18 @@ class SimulatedSource:
         group.silent(group.join(self._member_name, now_ms), now_ms)
         self._answer(Answer.FENCED)
 
-    def _poll(self, limit: int, read: ReadAll) -> dict[int, Batch]:
+    def _poll(self, limit: int, read: ReadAll) -> dict[int, Chunk]:
         self._hear()
         if self._kafka.topic != self._topic:
             self._topic = self._kafka.topic
             raise TransactionAborted("the source was made anew")
-        batches: dict[int, Batch] = {}
+        chunks: dict[int, Chunk] = {}
         for partition in sorted(self._owned):
             if partition in self.positions and partition not in self.paused:
-                batch = self._fetch(partition, min(limit, self.chunk), read)
-                if batch.commands or batch.end is not None:
-                    batches[partition] = batch
-        return batches
+                chunk = self._fetch(partition, min(limit, self.chunk), read)
+                if chunk.commands or chunk.end is not None:
+                    chunks[partition] = chunk
+        return chunks
 
     def _hear(self) -> None:
         """Serve the group's decisions, as the client does inside of `poll`."""
@@ -145,14 +145,14 @@ class SimulatedSource:
             self.positions.pop(partition, None)
             self.paused.discard(partition)
 
-    def _fetch(self, partition: int, limit: int, read: ReadAll) -> Batch:
+    def _fetch(self, partition: int, limit: int, read: ReadAll) -> Chunk:
         log, position = self._kafka.source[partition], self.positions[partition]
         cut = log.end_of_epoch(self._epochs.get(partition, log.epoch)) < position
         if position < log.low or cut:
             del self.positions[partition]
             self._kafka.counts["path: offset out of range"] += 1
             self._answer(Answer.OFFSET_GONE)
-            return Batch([])
+            return Chunk([])
         messages, self.positions[partition] = log.read(position, limit)
         if self.positions[partition] > position:
             self._epochs[partition] = log.entries[self.positions[partition] - 1].epoch
@@ -160,7 +160,7 @@ class SimulatedSource:
         at_end = self.positions[partition] >= end and (bool(messages) or self._told_end.get(partition) != end)
         if at_end:
             self._told_end[partition] = end
-        return Batch(read(messages), end if at_end else None, _epochs_of(messages))
+        return Chunk(read(messages), end if at_end else None, _epochs_of(messages))
 
     def read_from(self, partition: int, offset: int) -> None:
         self._ask("read from", lambda: self._seek(partition, offset))

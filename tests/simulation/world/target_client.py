@@ -12,9 +12,10 @@ from tests.simulation.world.clocks import SimulatedClock
 from tests.simulation.world.kafka import AGAIN, SOURCE, Kafka, Life, Sent, committed_of
 from tests.simulation.world.refusing import refusal_of
 
+from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.entries import make_sender
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one, sender_of
+from delaytopic_relay.delivery.outbound import Batch, one_by_one, sender_of
 from delaytopic_relay.delivery.reachability import Destination
 from delaytopic_relay.delivery.refusals import OneByOne, Refusal
 from delaytopic_relay.errors import (
@@ -82,7 +83,7 @@ class SimulatedTarget:
     def packs(self) -> bool:
         return make_sender is not None
 
-    def send(self, records: Sequence[Departing]) -> None:
+    def send(self, records: Sequence[Record | Batch]) -> None:
         if self.owner:
             self._object_unless(Client.OPEN)
         self._is_careful = self._one_by_one.holds(self._kafka.now_ms, may_begin=not self._failures)
@@ -101,12 +102,12 @@ class SimulatedTarget:
         self._flush()
         self._compresses = True
 
-    def store(self, records: Sequence[Outgoing]) -> None:
+    def store(self, records: Sequence[Record]) -> None:
         self._kafka.counts["path: stored again before the commit"] += self._stored
         self._stored = True
         self.send(records)
 
-    def _produce(self, record: Outgoing) -> None:
+    def _produce(self, record: Record) -> None:
         now_ms = self._kafka.now_ms
         refusal = self.refusal_of(record)
         if refusal is not None:
@@ -119,7 +120,7 @@ class SimulatedTarget:
         if not self.lingers:
             self._flush()
 
-    def refusal_of(self, record: Outgoing) -> Refusal | None:
+    def refusal_of(self, record: Record) -> Refusal | None:
         """Return why Kafka refuses a record for good; None for one that it takes."""
         return refusal_of(record, careful=self._is_careful, compresses=self._compresses)
 
@@ -348,7 +349,7 @@ class SimulatedTarget:
         raise CommitUnknown("Local: Erroneous state")
 
 
-def destination_of(record: Outgoing) -> Destination:
+def destination_of(record: Record) -> Destination:
     """The partition that a record goes to: of the target the source's, of others the one it names, or the first."""
     if record.topic in (SOURCE, "target"):
         return Destination(record.topic, sender_of(record))

@@ -13,14 +13,13 @@ from tests.simulation.world.target_client import SimulatedTarget
 from tests.simulation.world.transactions import TIMEOUT_MS
 
 from delaytopic_api.records import DeadLetter, dead_letter_headers
-from delaytopic_relay.core.commands import Command, DueKey, SourceMessage
+from delaytopic_relay.core.commands import Command, DueKey, Record, SourceMessage
 from delaytopic_relay.core.membership import HAND_OVER_MS
 from delaytopic_relay.core.progress import fresh_progress
-from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import CommitUnknown, Fenced, KafkaUnavailable, TransactionAborted
 from delaytopic_relay.ports import Committed
 
-RECORD = Outgoing("target", b"v", b"k", dead_letter_headers(DeadLetter("expired", "", "source", 0, 0, 0)))
+RECORD = Record("target", b"v", b"k", dead_letter_headers(DeadLetter("expired", "", "source", 0, 0, 0)))
 PROGRESS = {0: fresh_progress(3)._replace(cursor=DueKey(5, 2))}
 
 

@@ -23,14 +23,14 @@ from delaytopic_relay.backlog.redis.manager import Writing
 from delaytopic_relay.backlog.redis.shard import UNLIMITED_BYTES
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
-from delaytopic_relay.core.commands import Dialect, DueKey
+from delaytopic_relay.core.commands import Dialect, DueKey, Record
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import NOTHING_ACCEPTED, Acceptance
 from delaytopic_relay.core.rules import Declared, Generation, Rules, target_mark
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.outbound import (
     Addressing,
-    Departing,
+    Batch,
     FurtherTargets,
     PartitionCount,
     TopicLimit,
@@ -70,7 +70,7 @@ class StrictTarget(WorldTarget):
         self.open = bool(self.owner)
         super().begin()
 
-    def send(self, records: Sequence[Departing]) -> None:
+    def send(self, records: Sequence[Record | Batch]) -> None:
         assert self.open or not self.owner, "no transaction is open"
         super().send(records)
 

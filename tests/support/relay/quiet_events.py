@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from delaytopic_relay.core.commands import Outbound, Reject, Schedule
+from delaytopic_relay.core.commands import Leaving, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
 from delaytopic_relay.errors import RelayError, StateInDoubt
 
@@ -18,7 +18,7 @@ class QuietEvents:
         self.errors: list[RelayError] = []
         self.skipped: list[tuple[int, str]] = []
 
-    def commands(self, leaving: Outbound) -> None:
+    def commands(self, leaving: Leaving) -> None:
         self.counts.update(superseded=leaving.superseded, cancelled=leaving.cancelled, too_late=leaving.too_late)
 
     def sent(

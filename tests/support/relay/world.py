@@ -13,8 +13,9 @@ from tests.simulation.world.source_log import SourceLog
 from tests.simulation.world.target_client import SimulatedTarget
 
 from delaytopic_api.records import Headers
+from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.progress import Identity, Progress
-from delaytopic_relay.delivery.outbound import Departing, Outgoing, one_by_one
+from delaytopic_relay.delivery.outbound import Batch, one_by_one
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.ports import Assignment, Committed, GroupMetadata
 
@@ -64,12 +65,12 @@ class World:
         return self.kafka.transactions.epochs
 
     @property
-    def delivered(self) -> list[tuple[int, Outgoing]]:
+    def delivered(self) -> list[tuple[int, Record]]:
         """Return the records that a `read_committed` consumer sees, each with the time of its sending."""
         return [(sent.at_ms, sent.record) for sent in self.kafka.read_committed()]
 
     @property
-    def stones(self) -> list[Outgoing]:
+    def stones(self) -> list[Record]:
         """The tombstones that relays have written into the source, and committed."""
         return [sent.record for sent in self.kafka.stones if sent.transaction is None or sent.transaction.number >= 0]
 
@@ -123,18 +124,18 @@ class WorldTarget(SimulatedTarget):
     def __init__(self, world: World, owner: str) -> None:
         super().__init__(world.kafka, WorldGate(world), WorldClock(world), owner, transactional=bool(owner))
         self.world = world
-        self.sent: list[Outgoing] = []
-        self.refuse: Callable[[Outgoing], Refusal | None] = lambda record: None
+        self.sent: list[Record] = []
+        self.refuse: Callable[[Record], Refusal | None] = lambda record: None
 
     def begin(self) -> None:
         self.sent = []
         super().begin()
 
-    def send(self, records: Sequence[Departing]) -> None:
+    def send(self, records: Sequence[Record | Batch]) -> None:
         self.sent += one_by_one(records)
         super().send(records)
 
-    def refusal_of(self, record: Outgoing) -> Refusal | None:
+    def refusal_of(self, record: Record) -> Refusal | None:
         return self.refuse(record) or super().refusal_of(record)
 
     def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:

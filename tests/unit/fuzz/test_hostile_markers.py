@@ -13,12 +13,12 @@ from delaytopic_api.records import ENDED, RESTATED, Headers
 from delaytopic_relay.core.commands import Cancel, Command, Postpone, Restated, Schedule
 from delaytopic_relay.dialects.reading import MAX_ID_BYTES, RoutePolicy, TopicGlobs
 from delaytopic_relay.dialects.redelivery import COUNT, RedeliveryDialect
-from delaytopic_relay.dialects.writing import Departure
+from delaytopic_relay.dialects.writing import Sending
 
 DAY_MS = 86_400_000
 OFFSET = 1_000
 DIALECT = RedeliveryDialect(RoutePolicy("target", TopicGlobs([]), DAY_MS))
-DEPARTURE = Departure("source", 0, 5)
+SENDING = Sending("source", 0, 5)
 
 numbers = st.integers(0, (1 << 64) - 1) | st.integers(0, 300)
 fields = st.builds(markers.number, st.integers(0, 20), numbers) | st.builds(
@@ -90,9 +90,9 @@ def test_whatever_a_client_writes_is_a_command(seconds: int, record_property: Ca
 
 def check_writing(schedule: Schedule, key: bytes | None, value: bytes | None) -> None:
     """Check that what a relay writes of a schedule is read back as what it stands for."""
-    DIALECT.write(schedule, DEPARTURE)
-    again = DIALECT.restate(Restated(schedule, 7, schedule.due_ms + 1), DEPARTURE)
-    end = DIALECT.restate(Restated(schedule, 8), DEPARTURE)
+    DIALECT.write(schedule, SENDING)
+    again = DIALECT.restate(Restated(schedule, 7, schedule.due_ms + 1), SENDING)
+    end = DIALECT.restate(Restated(schedule, 8), SENDING)
 
     put_off = (schedule.due_ms + 1, OFFSET, key, value, again.headers, int(DIALECT.read_by), schedule.id)
     timestamp_ms = schedule.timestamp_ms

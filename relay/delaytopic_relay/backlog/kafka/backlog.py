@@ -16,11 +16,11 @@ from delaytopic_relay.backlog.kafka.topics import BucketLog, BucketNames
 from delaytopic_relay.backlog.protocol import Forgotten, PendingReader
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
+from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan, plan_recovery
 from delaytopic_relay.core.rules import Generation
-from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import CorruptState, ForeignRecord, KafkaUnavailable
 from delaytopic_relay.ports import Clock, LoopEvents
 
@@ -139,7 +139,7 @@ class BucketBacklog:
         waiting = sum(bucket.records for bucket in state.buckets) if state is not None else 0
         if committed is None:
             waiting = self._not_due(partition)
-        return Forgotten(waiting, [Outgoing(self._names.ids, None, name, [], partition) for name in names])
+        return Forgotten(waiting, [Record(self._names.ids, None, name, [], partition) for name in names])
 
     def _not_due(self, partition: int) -> int:
         """Count the records of sources of this name whose segments are not due to be read: what waits, about."""

@@ -9,8 +9,8 @@ from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.kafka.segments import encode_id, segment_head, segment_schedules
 from delaytopic_relay.backlog.kafka.topics import BucketLog, BucketNames, BucketRecord
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
+from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.ids import IdEntry, IdState
-from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import BucketLost, ForeignRecord, SegmentError, Unavailable
 from delaytopic_relay.ports import Clock, LoopEvents
 
@@ -68,23 +68,23 @@ class BucketManager:
         """Return what is known of these ids."""
         return shard.look_up(names) if names else {}
 
-    def put_early(self, shards: Iterable[BucketShard]) -> list[Outgoing]:
+    def put_early(self, shards: Iterable[BucketShard]) -> list[Record]:
         """The records of shards of which enough waits to be written."""
         return self.put_all(shard for shard in shards if shard.far_bytes >= self._rules.early_bytes)
 
-    def put_all(self, shards: Iterable[BucketShard]) -> list[Outgoing]:
+    def put_all(self, shards: Iterable[BucketShard]) -> list[Record]:
         """The records to write in the transaction that commits these shards."""
-        records: list[Outgoing] = []
+        records: list[Record] = []
         for shard in shards:
             if not shard.must_put:
                 continue
             put = shard.put()
             records += [
-                Outgoing(self._names.bucket(segment.bucket), self._signed(shard, segment), None, [], shard.partition)
+                Record(self._names.bucket(segment.bucket), self._signed(shard, segment), None, [], shard.partition)
                 for segment in put.segments
             ]
             records += [
-                Outgoing(self._names.ids, self._id_value(entry), name, [], shard.partition)
+                Record(self._names.ids, self._id_value(entry), name, [], shard.partition)
                 for name, entry in put.ids.items()
             ]
             shard.put_done(put, self._clock.now_ms())

@@ -13,10 +13,9 @@ from delaytopic_relay.backlog.segments import decode_slice_segment
 from delaytopic_relay.backlog.signing import MARK_BYTES, UNSIGNED, SegmentSigner, mark_of, slice_place
 from delaytopic_relay.backlog.slices import CASCADE_MS
 from delaytopic_relay.backlog.store import BacklogStore, PutRefused, Slice
-from delaytopic_relay.core.commands import Schedule
+from delaytopic_relay.core.commands import Record, Schedule
 from delaytopic_relay.core.entries import sizes
 from delaytopic_relay.core.ids import IdState, from_entry
-from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.errors import (
     BacklogMoved,
     BacklogUnavailable,
@@ -120,7 +119,7 @@ class RedisManager:
             entries = self._retry(lambda: self._store.ids(shard.partition, shard.store_version, names))
         return {name: from_entry(entry) for name, entry in zip(names, entries, strict=True) if entry is not None}
 
-    def put_early(self, shards: Collection[RedisShard]) -> Sequence[Outgoing]:
+    def put_early(self, shards: Collection[RedisShard]) -> Sequence[Record]:
         """Begin to write what is far of the shard that has most of it; one write at a time."""
         if self._background is None or (self._early is not None and not self._early.answer.done()):
             return ()
@@ -160,7 +159,7 @@ class RedisManager:
         if self._early is not None and self._early.shard.partition == partition:
             self._settle(())
 
-    def put_all(self, shards: Collection[RedisShard]) -> Sequence[Outgoing]:
+    def put_all(self, shards: Collection[RedisShard]) -> Sequence[Record]:
         """Make the backlog hold everything that a commit of these shards will take for granted: done when it
         returns. What a full backlog refuses is held by the shard, and holds back what is committed.
         """

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from tests.support.relay.route import Route
 
-from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.core.commands import Record
 from delaytopic_relay.errors import Fenced
 from delaytopic_relay.kafka import connection_settings
 from delaytopic_relay.kafka.settings import Settings, producer_settings
@@ -36,7 +36,7 @@ def frozen(route: Route) -> Iterator[KafkaTarget]:
     target.close()
 
 
-def send_and_settle(target: KafkaTarget, records: list[Outgoing]) -> None:
+def send_and_settle(target: KafkaTarget, records: list[Record]) -> None:
     """Whichever of the two serves the client's callbacks notices first."""
     target.send(records)
     target.flush()
@@ -45,7 +45,7 @@ def send_and_settle(target: KafkaTarget, records: list[Outgoing]) -> None:
 def test_p2_a_producer_that_is_fenced_while_its_records_are_on_the_way_says_so_and_another_takes_its_place(
     frozen: KafkaTarget, route: Route
 ) -> None:
-    record = Outgoing(route.target, b"value", b"key", [], 0)
+    record = Record(route.target, b"value", b"key", [], 0)
 
     with pytest.raises(Fenced):
         send_and_settle(frozen, [record] * RECORDS)

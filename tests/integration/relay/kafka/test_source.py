@@ -21,11 +21,10 @@ from tests.support.relay.world import World, WorldClock
 from delaytopic_api.values import Dialect
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.backlog.fixed import FixedBacklog
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, SourceMessage
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Command, Record, SourceMessage
 from delaytopic_relay.core.progress import Progress, decode_progress
 from delaytopic_relay.core.recovery import Bounds, SourceTopic
 from delaytopic_relay.core.rules import Declared, Rules
-from delaytopic_relay.delivery.outbound import Outgoing
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import TopicGlobs
 from delaytopic_relay.engine.reading import Reading
@@ -224,7 +223,7 @@ def test_what_is_revoked_after_an_aborted_transaction_names_no_owner_and_what_st
         progress = Progress(0, 0, NOTHING_DELIVERED, target.owner)
         target.commit(dict.fromkeys(range(PARTITIONS), progress), source.group_metadata())
         target.begin()
-        target.send([Outgoing(topic, b"never seen", None, [], 0)])
+        target.send([Record(topic, b"never seen", None, [], 0)])
         target.abort()
 
         # When another relay gets a part of them

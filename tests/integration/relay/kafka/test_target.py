@@ -11,7 +11,7 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.route import read_topic
 
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
-from delaytopic_relay.delivery.outbound import Outgoing
+from delaytopic_relay.core.commands import Record
 from delaytopic_relay.errors import ProducerOutdated
 from delaytopic_relay.kafka.settings import Settings, producer_settings
 from delaytopic_relay.kafka.target import KafkaTarget
@@ -110,6 +110,6 @@ def a_topic(kafka: KafkaAddress) -> str:
     return topic
 
 
-def of(topic: str, value: bytes, offset: int = 1) -> Outgoing:
+def of(topic: str, value: bytes, offset: int = 1) -> Record:
     """A record as it leaves, with its receipt."""
-    return Outgoing(topic, value, b"key", [("delay-receipt", b"1:0:%d:2:source" % offset)])
+    return Record(topic, value, b"key", [("delay-receipt", b"1:0:%d:2:source" % offset)])

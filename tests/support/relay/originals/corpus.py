@@ -23,14 +23,14 @@ from delaytopic_relay.dialects.reading import ReadingDialect, RoutePolicy, Topic
 from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
 from delaytopic_relay.dialects.scheduler_json import SchedulerJsonDialect
 from delaytopic_relay.dialects.timebridge import TimebridgeDialect
-from delaytopic_relay.dialects.writing import Departure, WritingDialect, Written
+from delaytopic_relay.dialects.writing import Draft, Sending, WritingDialect
 
 REFUSED: Final = "-"
 HOUR_MS: Final = 3_600_000
 UNBOUNDED: Final = RoutePolicy("target", TopicGlobs(["*"]), (1 << 63) - 1 - TIMESTAMP_MS)
 """Allows every instant that 64 bits hold."""
 BOUNDED: Final = RoutePolicy("target", TopicGlobs([]), HOUR_MS)
-DEPARTURE: Final = Departure("source", 0, TIMESTAMP_MS)
+SENDING: Final = Sending("source", 0, TIMESTAMP_MS)
 
 
 class Verdict(NamedTuple):
@@ -122,8 +122,8 @@ def _scheduler_json(value: bytes) -> str:
     command = dialect.read(record(value=value))
     if not isinstance(command, Schedule):
         return REFUSED
-    written = dialect.write(command, DEPARTURE)
-    assert isinstance(written, Written)
+    written = dialect.write(command, SENDING)
+    assert isinstance(written, Draft)
     body = "null" if written.value is None else written.value.hex()
     headers = sorted((name.encode(), content or b"") for name, content in written.headers)
     named = "".join(f" {name.hex()}={content.hex()}" for name, content in headers)

@@ -8,7 +8,7 @@ from tests.support.relay.schedules import reject, schedule
 
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.core.calendar import bytes_of
-from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, Outbound
+from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, Leaving
 from delaytopic_relay.core.entries import ENTRY_BYTES, HEADER_BYTES
 from delaytopic_relay.core.progress import Identity, Progress, fresh_progress
 
@@ -34,9 +34,9 @@ def test_records_leave_in_source_order_when_they_are_due() -> None:
 
     assert leaving == [
         NOTHING,
-        Outbound([schedule(NOW_MS, 0), schedule(NOW_MS + 10, 1)], []),
-        Outbound([schedule(NOW_MS + 20, 2)], []),
-        Outbound([schedule(NOW_MS + 30, 3)], []),
+        Leaving([schedule(NOW_MS, 0), schedule(NOW_MS + 10, 1)], []),
+        Leaving([schedule(NOW_MS + 20, 2)], []),
+        Leaving([schedule(NOW_MS + 30, 3)], []),
     ]
 
 
@@ -51,13 +51,13 @@ def test_a_refused_record_keeps_its_place_and_leaves_with_what_was_before_it() -
 
     early, due = shard.take_due(NOW_MS - 1, 10), shard.take_due(NOW_MS, 10)
 
-    assert (early, due) == (NOTHING, Outbound([schedule(NOW_MS, 0)], [reject(1), reject(2)]))
+    assert (early, due) == (NOTHING, Leaving([schedule(NOW_MS, 0)], [reject(1), reject(2)]))
 
 
 def test_a_refused_record_at_the_head_leaves_at_once() -> None:
     shard = shard_with(reject(0), schedule(NOW_MS + 5, 1))
 
-    assert (shard.wake_ms(), shard.take_due(NOW_MS, 10)) == (0, Outbound([], [reject(0)]))
+    assert (shard.wake_ms(), shard.take_due(NOW_MS, 10)) == (0, Leaving([], [reject(0)]))
 
 
 def test_a_record_that_is_due_before_the_one_ahead_of_it_waits_for_it() -> None:

@@ -7,14 +7,15 @@ from tests.support.relay.schedules import schedule
 
 from delaytopic_api.records import DeadLetterReason, Headers
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Reject, Schedule
-from delaytopic_relay.delivery.outbound import (
-    Addressing,
-    FurtherTargets,
-    Outgoing,
-    Refused,
-    record_batch_bytes,
+from delaytopic_relay.core.commands import (
+    ANY_PARTITION,
+    NO_CONTROL_HEADER,
+    SEVERAL_CONTROL_HEADERS,
+    Record,
+    Reject,
+    Schedule,
 )
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Refused, record_batch_bytes
 
 SHARD, SENT_MS = 3, 1_795_269_686_271
 DUE_MS, OFFSET = 1_795_269_686_270, 12_345
@@ -33,7 +34,7 @@ def entry(headers: Headers | None, control: int = NO_CONTROL_HEADER, **more: obj
     return Schedule(DUE_MS, OFFSET, b"key", b"value", headers, control, **more)  # type: ignore[arg-type]
 
 
-def sent(addressing: Addressing, *schedules: Schedule) -> list[Outgoing]:
+def sent(addressing: Addressing, *schedules: Schedule) -> list[Record]:
     """The records, of which none may be withheld."""
     records, rejects = addressing.records(SHARD, schedules, SENT_MS)
     assert rejects == []
@@ -56,7 +57,7 @@ def withheld(addressing: Addressing, schedule: Schedule, sent_ms: int = SENT_MS)
 
 
 def test_a_record_goes_to_the_target_with_key_value_and_a_receipt() -> None:
-    assert sent(addressing(), entry(None)) == [Outgoing("target", b"value", b"key", [RECEIPT], ANY_PARTITION)]
+    assert sent(addressing(), entry(None)) == [Record("target", b"value", b"key", [RECEIPT], ANY_PARTITION)]
 
 
 @pytest.mark.parametrize("headers", [None, []])
@@ -114,7 +115,7 @@ def test_the_headers_of_the_schedule_itself_are_left_alone() -> None:
 def test_a_record_that_names_another_topic_goes_there() -> None:
     (record,) = sent(addressing(), entry([("deliver-to", b"other")], 0, target="other"))
 
-    assert record == Outgoing("other", b"value", b"key", [RECEIPT], ANY_PARTITION)
+    assert record == Record("other", b"value", b"key", [RECEIPT], ANY_PARTITION)
 
 
 def test_by_key_the_client_chooses_the_partition() -> None:

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from delaytopic_api.records import DeadLetterReason, Headers, ReceiptForm, receipt_parts
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Schedule
+from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Record, Schedule
 from delaytopic_relay.core.entries import size
 from delaytopic_relay.delivery.outbound import (
     Addressing,
     Batch,
-    Departing,
     FurtherTargets,
     Refused,
     one_by_one,
@@ -44,7 +43,7 @@ def plain(offset: int, value: bytes | None = b"value") -> Schedule:
     return Schedule(DUE_MS, offset, b"key", value, [AT], 0)
 
 
-def shapes(departing: Sequence[Departing]) -> list[int | list[int]]:
+def shapes(departing: Sequence[Record | Batch]) -> list[int | list[int]]:
     """The source offsets of records, in lists where they are in batches."""
     return [
         [schedule.offset for schedule in each.schedules]

@@ -2,14 +2,8 @@ from __future__ import annotations
 
 from delaytopic_api.records import DeadLetter, DeadLetterReason, Headers, parse_dead_letter
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.core.commands import ANY_PARTITION, Reject
-from delaytopic_relay.delivery.outbound import (
-    Addressing,
-    FurtherTargets,
-    Outgoing,
-    Refused,
-    record_batch_bytes,
-)
+from delaytopic_relay.core.commands import ANY_PARTITION, Record, Reject
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Refused, record_batch_bytes
 
 SHARD, AT_MS, OFFSET = 3, 1_795_269_686_271, 12_345
 LIMIT = 1_000
@@ -25,7 +19,7 @@ def rejected(value: bytes | None = b"value", headers: Headers | None = None, key
     return Reject(OFFSET, key, value, headers, DeadLetterReason.MALFORMED_HEADER, "deliver-at must be a time")
 
 
-def letter_of(reject: Reject, refused: Refused | None = None) -> Outgoing:
+def letter_of(reject: Reject, refused: Refused | None = None) -> Record:
     sender = addressing()
     if refused is not None:
         sender.refused[SHARD, OFFSET] = refused
@@ -47,11 +41,11 @@ def appended(omitted: bytes | None = None) -> Headers:
 def test_a_dead_letter_is_the_untouched_record_with_reason_and_source_appended() -> None:
     letter = letter_of(rejected(headers=SOON))
 
-    assert letter == Outgoing("dead", b"value", b"key", [*SOON, *appended()], ANY_PARTITION)
+    assert letter == Record("dead", b"value", b"key", [*SOON, *appended()], ANY_PARTITION)
 
 
 def test_a_dead_letter_without_headers_key_and_value_has_only_what_is_appended() -> None:
-    assert letter_of(rejected(None, None, None)) == Outgoing("dead", None, None, appended(), ANY_PARTITION)
+    assert letter_of(rejected(None, None, None)) == Record("dead", None, None, appended(), ANY_PARTITION)
 
 
 def test_what_is_appended_can_be_read_back() -> None:
@@ -71,14 +65,14 @@ def test_dead_letters_keep_the_order_of_the_rejects() -> None:
 def test_a_value_too_large_for_the_dead_letter_topic_is_left_out_and_its_size_named() -> None:
     letter = letter_of(rejected(b"x" * 2_000))
 
-    assert letter == Outgoing("dead", None, b"key", appended(b"2000"), ANY_PARTITION)
+    assert letter == Record("dead", None, b"key", appended(b"2000"), ANY_PARTITION)
 
 
 def test_only_the_value_is_left_out_when_that_is_enough() -> None:
     # Given a record of which all but the value fits
     letter = letter_of(rejected(b"x" * 2_000, SOON))
 
-    assert letter == Outgoing("dead", None, b"key", [*SOON, *appended(b"2000")], ANY_PARTITION)
+    assert letter == Record("dead", None, b"key", [*SOON, *appended(b"2000")], ANY_PARTITION)
 
 
 def test_a_dead_letter_that_just_fits_keeps_its_value() -> None:
@@ -108,7 +102,7 @@ def test_a_dead_letter_that_kafka_refused_goes_without_its_value() -> None:
 
     letter = letter_of(rejected(b"value"), refused)
 
-    assert letter == Outgoing("dead", None, b"key", appended(b"5"), ANY_PARTITION)
+    assert letter == Record("dead", None, b"key", appended(b"5"), ANY_PARTITION)
 
 
 def test_the_dead_letter_of_a_record_that_kafka_refused_keeps_its_value() -> None:

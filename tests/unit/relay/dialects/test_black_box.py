@@ -10,10 +10,10 @@ from tests.simulation.world.source_log import SourceRecord
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.dialects.black_box import BlackBoxDialect
 from delaytopic_relay.dialects.reading import RoutePolicy, TopicGlobs
-from delaytopic_relay.dialects.writing import Departure, Written
+from delaytopic_relay.dialects.writing import Draft, Sending
 
 NOW_MS = 1_795_269_600_000
-DEPARTURE = Departure("source", 0, NOW_MS + 60_000)
+SENDING = Sending("source", 0, NOW_MS + 60_000)
 MESSAGES: dict[str, object] = {
     "a text": "now",
     "an empty text": "",
@@ -47,7 +47,7 @@ class Relay:
     def outcome(self, value: bytes | None) -> object:
         """Return what becomes of a record: its command, or the delivery of its schedule."""
         command = self._reading.read(SourceRecord(0, 1, NOW_MS, b"key", value, []))
-        return self._writing.write(command, DEPARTURE) if isinstance(command, Schedule) else command
+        return self._writing.write(command, SENDING) if isinstance(command, Schedule) else command
 
 
 @pytest.mark.parametrize("before", VALUES)
@@ -67,4 +67,4 @@ def test_a_message_is_delivered_as_a_text_or_as_it_is_written() -> None:
     found = {what: relay.outcome(VALUES[what]) for what in MESSAGES}
 
     contents = [b"now", b"", 'ü "\n'.encode(), None, b"7", b'{"a": ["now"]}']
-    assert found == {what: Written(b"key", content, []) for what, content in zip(MESSAGES, contents, strict=True)}
+    assert found == {what: Draft(b"key", content, []) for what, content in zip(MESSAGES, contents, strict=True)}

@@ -7,8 +7,8 @@ from tests.support.relay.native_records import KEY, TIMESTAMP_MS, VALUE, Header,
 
 from delaytopic_api.records import CONTROL_HEADERS, DEAD_LETTER_REASON, RECEIPT, DeadLetterReason
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.core.commands import Reject, Schedule, SourceMessage
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgoing, Refused
+from delaytopic_relay.core.commands import Record, Reject, Schedule, SourceMessage
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Refused
 
 SOURCE, TARGET, DEAD_LETTER = "shop.reminders.delayed", "shop.reminders", "shop.reminders.dlq"
 SHARD = 3
@@ -23,7 +23,7 @@ USER_HEADERS: st.SearchStrategy[list[Header]] = st.lists(
 FURTHER = FurtherTargets(["shop.*", "audit"], "delaytopic.team.shop")
 
 
-def sent(message: SourceMessage, limits: dict[str, int] | None = None) -> Outgoing:
+def sent(message: SourceMessage, limits: dict[str, int] | None = None) -> Record:
     """Return what leaves the relay for this record.
 
     Topics that have no limit named take 1 MB, those with 0 do not exist.
@@ -48,14 +48,14 @@ def test_a_record_is_delivered_byte_for_byte_with_one_receipt_behind_its_own_hea
 ) -> None:
     message = record(("deliver-after", b"5s"), *user, key=key, value=value)
 
-    assert sent(message) == Outgoing(TARGET, value, key, [*user, (RECEIPT, RECEIPT_VALUE)])
+    assert sent(message) == Record(TARGET, value, key, [*user, (RECEIPT, RECEIPT_VALUE)])
 
 
 @given(USER_HEADERS)
 def test_a_record_without_control_headers_is_delivered_with_a_receipt(user: list[Header]) -> None:
     receipt = (RECEIPT, b"%d:3:41@%d:%d:shop.reminders.delayed" % (TIMESTAMP_MS, TIMESTAMP_MS, SENT_MS))
 
-    assert sent(record(*user)) == Outgoing(TARGET, VALUE, KEY, [*user, receipt])
+    assert sent(record(*user)) == Record(TARGET, VALUE, KEY, [*user, receipt])
 
 
 @given(USER_HEADERS, USER_HEADERS)
@@ -70,14 +70,14 @@ def test_all_control_headers_are_stripped_on_delivery(before: list[Header], afte
     ]
     message = record(*controls[:2], *before, *controls[2:], *after)
 
-    assert sent(message) == Outgoing("shop.mails", VALUE, KEY, [*before, *after, (RECEIPT, RECEIPT_VALUE)])
+    assert sent(message) == Record("shop.mails", VALUE, KEY, [*before, *after, (RECEIPT, RECEIPT_VALUE)])
 
 
 @given(USER_HEADERS)
 def test_a_dead_letter_is_the_untouched_record_with_reason_detail_source_and_time_appended(user: list[Header]) -> None:
     message = record(*user, ("deliver-action", b"explode"))
 
-    assert sent(message) == Outgoing(
+    assert sent(message) == Record(
         DEAD_LETTER,
         VALUE,
         KEY,

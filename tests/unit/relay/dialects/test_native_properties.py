@@ -18,7 +18,7 @@ from tests.support.relay.native_records import (
 from delaytopic_api.records import CONTROL_HEADERS
 from delaytopic_relay.core.commands import Cancel, Reject, Schedule
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy, read_carefully
-from delaytopic_relay.dialects.reading import Record
+from delaytopic_relay.dialects.reading import SourceRecord
 
 POLICIES = (
     POLICY,
@@ -75,7 +75,7 @@ def test_the_short_way_gives_what_the_careful_way_gives(
     kind, time_ms = timestamp
     usable = kind != 0 and 0 <= time_ms <= 253_402_300_799_999
     message = record(*headers, timestamp=timestamp)
-    same = Record(OFFSET, KEY, VALUE, headers or None, time_ms if usable else None, message)
+    same = SourceRecord(OFFSET, KEY, VALUE, headers or None, time_ms if usable else None, message)
 
     command = NativeDialect(policy).read(message)
 

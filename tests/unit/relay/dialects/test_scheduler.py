@@ -8,8 +8,8 @@ from tests.support.relay.native_records import KEY, OFFSET, TIMESTAMP_MS, VALUE,
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_api.values import Partitioning
-from delaytopic_relay.core.commands import Cancel, Command, Ignore, Reject, Schedule, SourceMessage
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Outgoing, Refused
+from delaytopic_relay.core.commands import Cancel, Command, Ignore, Record, Reject, Schedule, SourceMessage
+from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Refused
 from delaytopic_relay.dialects import Forms
 from delaytopic_relay.dialects.reading import RoutePolicy, TopicGlobs
 from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
@@ -39,7 +39,7 @@ def addressing(**limits: int) -> Addressing:
     )
 
 
-def written() -> list[Outgoing]:
+def written() -> list[Record]:
     """Return a delivery, its tombstone and its copy."""
     schedule = read(record(epoch(SECOND_S + 5), TOPIC))
     assert isinstance(schedule, Schedule)
@@ -118,7 +118,7 @@ def test_what_came_too_late_gets_its_tombstone_beside_its_dead_letter() -> None:
 
     end = [("delay-ended", b"expired"), ("dead-letter-source", b"shop.reminders.delayed:3:41")]
     assert (letter.topic, letter.key, letter.value) == (DEAD_LETTER, KEY, VALUE)
-    assert tombstone == Outgoing(SOURCE, None, KEY, [epoch(SECOND_S - 2), TOPIC, *end], PARTITION)
+    assert tombstone == Record(SOURCE, None, KEY, [epoch(SECOND_S - 2), TOPIC, *end], PARTITION)
 
 
 def test_the_tombstone_of_what_came_too_late_asks_for_nothing() -> None:

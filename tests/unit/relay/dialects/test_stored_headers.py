@@ -14,9 +14,9 @@ from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.dialects.cesium import CesiumDialect, CesiumRules
 from delaytopic_relay.dialects.redelivery import RedeliveryDialect
 from delaytopic_relay.dialects.timebridge import TimebridgeDialect
-from delaytopic_relay.dialects.writing import Departure, WritingDialect
+from delaytopic_relay.dialects.writing import Sending, WritingDialect
 
-DEPARTURE = Departure("shop.reminders.delayed", 3, TIMESTAMP_MS + 5_001)
+SENDING = Sending("shop.reminders.delayed", 3, TIMESTAMP_MS + 5_001)
 DUE = b"%d" % (TIMESTAMP_MS + 5_000)
 MARKER = markers.start(3, 300, 5_000, b"q", b"hi")
 CESIUM: list[Header] = [("cesium-deliver-at", DUE), ("cesium-delay-ms", b"5000"), ("delay-by", b"5000")]
@@ -47,6 +47,6 @@ def test_a_record_is_written_alike_from_memory_and_from_a_backlog(
         if schedule is None:
             return
         (stored,) = decode_segment(encode_segment([schedule]))
-        assert dialect.write(schedule, DEPARTURE) == dialect.write(stored, DEPARTURE)
+        assert dialect.write(schedule, SENDING) == dialect.write(stored, SENDING)
 
     holds()

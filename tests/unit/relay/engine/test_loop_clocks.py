@@ -19,7 +19,7 @@ from tests.support.relay.in_world import (
 )
 from tests.support.relay.world import World, WorldClock
 
-from delaytopic_relay.core.commands import DueKey, Outbound
+from delaytopic_relay.core.commands import DueKey, Leaving
 from delaytopic_relay.core.done import Ahead
 from delaytopic_relay.core.progress import decode_progress
 
@@ -168,7 +168,7 @@ def test_a_clock_that_jumps_after_it_was_decided_what_leaves_has_nothing_expire(
     due_ms = world.now_ms + 1_000
     world.produce(0, b"k", b"v", [("deliver-at", b"%d" % due_ms), ("deliver-expires-at", b"%d" % (due_ms + 60_000))])
 
-    def jump(leaving: Outbound) -> None:
+    def jump(leaving: Leaving) -> None:
         if leaving.schedules:
             set_clock(relay, HOUR_MS)
 

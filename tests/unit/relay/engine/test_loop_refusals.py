@@ -19,16 +19,17 @@ from tests.support.relay.in_world import (
 from tests.support.relay.world import World
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter
-from delaytopic_relay.delivery.outbound import Outgoing, source_of
+from delaytopic_relay.core.commands import Record
+from delaytopic_relay.delivery.outbound import source_of
 from delaytopic_relay.delivery.refusals import Refusal
 
 ERROR = "target: Broker: Message size too large"
 
 
-def refuses(offset: int, *, too_large: bool = True) -> Callable[[Outgoing], Refusal | None]:
+def refuses(offset: int, *, too_large: bool = True) -> Callable[[Record], Refusal | None]:
     """Refuse one source record on its way to the target."""
 
-    def refuse(record: Outgoing) -> Refusal | None:
+    def refuse(record: Record) -> Refusal | None:
         partition, of, dead = source_of(record.headers)
         return Refusal(ERROR, too_large, partition, of) if of == offset and not dead else None
 
@@ -43,7 +44,7 @@ def started(records: int = 5) -> tuple[World, Relay]:
     return world, start(world, MemoryBacklogStore())
 
 
-def dead_letter(world: World) -> tuple[Outgoing, DeadLetter | None]:
+def dead_letter(world: World) -> tuple[Record, DeadLetter | None]:
     """The only dead letter."""
     (record,) = (record for _, record in world.delivered if record.topic == "dead")
     return record, parse_dead_letter(record.headers)
@@ -90,7 +91,7 @@ def test_when_the_dead_letter_is_refused_too_its_value_is_left_out() -> None:
     world, relay = started()
     exact = refuses(2)
 
-    def refuse(record: Outgoing) -> Refusal | None:
+    def refuse(record: Record) -> Refusal | None:
         if record.topic == "dead" and record.value is not None:
             return Refusal("dead: too large", True, 0, 2, dead_letter=True)
         return exact(record)

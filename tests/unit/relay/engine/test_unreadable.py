@@ -14,7 +14,7 @@ from delaytopic_api.relay import ShardReason
 from delaytopic_relay.core.progress import decode_progress
 from delaytopic_relay.engine.unreadable import AGAIN_MS, Unreadable
 from delaytopic_relay.errors import Unavailable
-from delaytopic_relay.ports import BadBatch, Batch, ReadAll, TooLarge
+from delaytopic_relay.ports import BadBatch, Chunk, ReadAll, TooLarge
 
 BACKENDS = {"redis": Setup(), "buckets": Setup(buckets=4), "queue": Setup(delay_ms=60_000)}
 every = pytest.mark.parametrize("setup", BACKENDS.values(), ids=BACKENDS)
@@ -208,14 +208,14 @@ class Saying:
         self._source, self._poll = relay.source, relay.source.poll
         relay.source.poll = self.poll  # type: ignore[method-assign]
 
-    def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Batch]:
+    def poll(self, limit: int, timeout_ms: int, read: ReadAll) -> dict[int, Chunk]:
         if self.bad is None or 0 not in self._source.positions or 0 in self._source.paused:
             return self._poll(limit, timeout_ms, read)
         self.asked += 1
         position = self._source.positions.pop(0)
         batches = self._poll(limit, timeout_ms, read)
         self._source.positions[0] = position
-        return {**batches, 0: Batch([], bad=self.bad)}
+        return {**batches, 0: Chunk([], bad=self.bad)}
 
 
 def test_a_partition_with_a_bad_batch_delivers_what_was_read_and_is_read_again_now_and_then() -> None:
@@ -239,10 +239,10 @@ def test_a_partition_with_a_bad_batch_delivers_what_was_read_and_is_read_again_n
 def test_one_bad_answer_is_no_bad_batch() -> None:
     unreadable = Unreadable()
 
-    first = unreadable.note(0, Batch([], bad=BAD), 0)
-    unreadable.note(0, Batch([], end=6), 10)
-    after_reading = unreadable.note(0, Batch([], bad=BAD), 20)
-    elsewhere = unreadable.note(0, Batch([], bad=BAD._replace(offset=7)), 30)
+    first = unreadable.note(0, Chunk([], bad=BAD), 0)
+    unreadable.note(0, Chunk([], end=6), 10)
+    after_reading = unreadable.note(0, Chunk([], bad=BAD), 20)
+    elsewhere = unreadable.note(0, Chunk([], bad=BAD._replace(offset=7)), 30)
 
     assert (first, after_reading, elsewhere, unreadable.still) == (None, None, None, {})
 
@@ -250,8 +250,8 @@ def test_one_bad_answer_is_no_bad_batch() -> None:
 def test_a_bad_batch_is_named_and_not_read_for_some_seconds() -> None:
     unreadable = Unreadable()
 
-    unreadable.note(3, Batch([], bad=BAD), 0)
-    still = unreadable.note(3, Batch([], bad=BAD), 500)
+    unreadable.note(3, Chunk([], bad=BAD), 0)
+    still = unreadable.note(3, Chunk([], bad=BAD), 500)
 
     assert still is unreadable.still[3]
     assert str(still).startswith("the batch at offset 5 of partition 3 cannot be read: no such codec. It is damaged,")

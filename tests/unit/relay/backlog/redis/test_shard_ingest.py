@@ -7,7 +7,7 @@ from tests.support.relay.schedules import cancel, offsets, reject, schedule
 from delaytopic_relay.backlog.redis.shard import Put, RedisShard
 from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
-from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, Outbound
+from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, Leaving
 from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_500
@@ -60,7 +60,7 @@ def test_what_is_due_leaves_in_order_and_moves_the_cursor() -> None:
 
     leaving = shard.take_due(NOW_MS, 10)
 
-    assert leaving == Outbound([schedule(NOW_MS - 5, 1), schedule(NOW_MS, 0), schedule(NOW_MS, 3)], [])
+    assert leaving == Leaving([schedule(NOW_MS - 5, 1), schedule(NOW_MS, 0), schedule(NOW_MS, 3)], [])
     assert shard.cursor == DueKey(NOW_MS, 3)
 
 
@@ -94,7 +94,7 @@ def test_rejects_leave_at_once() -> None:
 
     leaving = shard.ingest([reject(0), schedule(NOW_MS, 1), reject(2)], 3, {})
 
-    assert leaving == Outbound([], [reject(0), reject(2)])
+    assert leaving == Leaving([], [reject(0), reject(2)])
 
 
 def test_nothing_leaves_while_records_are_read_again() -> None:
@@ -137,7 +137,7 @@ def test_what_is_read_again_and_was_done_does_not_leave_again() -> None:
     ]
     leaving = shard.ingest(chunk, 6, {})
 
-    assert leaving == Outbound([], [reject(5)])
+    assert leaving == Leaving([], [reject(5)])
     assert offsets(shard.take_due(NOW_MS, 10).schedules) == [3, 4]
 
 
@@ -155,7 +155,7 @@ def test_replacements_cancels_and_cancels_that_are_too_late_are_counted() -> Non
 
     leaving = shard.ingest(chunk, 5, {})
 
-    assert leaving == Outbound([], [], superseded=1, cancelled=1, too_late=2)
+    assert leaving == Leaving([], [], superseded=1, cancelled=1, too_late=2)
     assert shard.take_due(NOW_MS, 10) == NOTHING
 
 
@@ -166,7 +166,7 @@ def test_a_schedule_that_leaves_at_once_replaces_the_pending_one_and_that_is_cou
 
     leaving = shard.ingest([schedule(NOW_MS - 1, 2, A)], 3, {})
 
-    assert leaving == Outbound([schedule(NOW_MS - 1, 2, A)], [], superseded=1)
+    assert leaving == Leaving([schedule(NOW_MS - 1, 2, A)], [], superseded=1)
     assert shard.take_due(NOW_MS + 50, 10).schedules == []
 
 
