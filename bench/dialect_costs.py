@@ -31,7 +31,9 @@ from delaytopic_relay.backlog.store import END_MS, StoreVersion
 from delaytopic_relay.core.commands import Command, Record, Schedule, SourceMessage
 from delaytopic_relay.core.commands import Dialect as Reader
 from delaytopic_relay.core.progress import fresh_progress
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
+from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.refusals import Refusals
 from delaytopic_relay.dialects import dialect_for, forms_for
 
 SOURCE, TARGET = "source", "target"
@@ -57,8 +59,8 @@ class Way:
         self._dialect: Reader = dialect_for(config)
         further = FurtherTargets([], config.backend.id)
         limit, forms = (lambda topic: LARGEST_BYTES), forms_for(config)
-        self._addressing = Addressing(SOURCE, TARGET, "dead", Partitioning.BY_KEY, 4, limit, further, forms)
-        self._addressing.certain_bytes = LARGEST_BYTES // 2
+        self._writer = RecordWriter(SOURCE, TARGET, Partitioning.BY_KEY, 4, limit, further, Refusals(), forms)
+        self._writer.certain_bytes = LARGEST_BYTES // 2
         self._begun_ms = int(now_ms())
         self._shard = RedisShard(0, fresh_progress(0), 0, StoreVersion("", 0, 0), HORIZON_MS)
         # As if the backlog was listed and has nothing.
@@ -75,7 +77,7 @@ class Way:
         commands.clear()
         due = self._time("take out", self._take_out)
         sent_ms = self._begun_ms + HORIZON_MS
-        written = self._time("write", lambda: [self._addressing.records(0, batch, sent_ms)[0] for batch in due])
+        written = self._time("write", lambda: [self._writer.records(0, batch, sent_ms)[0] for batch in due])
         leaving = [record for batch in written for record in batch]
         _require(self._speech, len(leaving), self._records * records_written(self._speech.dialect))
         self.costs["produce"] = self._produce(leaving)

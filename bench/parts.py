@@ -25,7 +25,9 @@ from delaytopic_relay.backlog.segments import decode_segment, pack
 from delaytopic_relay.core.calendar import Calendar
 from delaytopic_relay.core.commands import Schedule, SourceMessage
 from delaytopic_relay.core.entries import make_sender
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
+from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.refusals import Refusals
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import TopicGlobs
 from delaytopic_relay.telemetry.metrics import RelayMetrics
@@ -81,16 +83,16 @@ def run_once(meter: Meter, records: int) -> None:
     made = messages(records)
     dialect = NativeDialect(NativePolicy("target", TopicGlobs([]), 86_400_000))
     further = FurtherTargets([], "bench")
-    addressing = Addressing("source", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 << 20, further)
-    addressing.certain_bytes = 1 << 19
-    addressing.packs = make_sender is not None
+    writer = RecordWriter("source", "target", Partitioning.BY_KEY, 4, lambda topic: 1 << 20, further, Refusals())
+    writer.certain_bytes = 1 << 19
+    writer.packs = make_sender is not None
     metrics, calendar = RelayMetrics("namespace", "name"), Calendar()
     batches = [made[first : first + READ] for first in range(0, records, READ)]
     commands = meter.time("read headers into a command", lambda: [*map(dialect.read_all, batches)])
     reads = cast("list[list[Schedule]]", commands)
     meter.time("into the calendar", lambda: fill(calendar, reads))
     due = meter.time("out of the calendar", lambda: take_all(calendar))
-    meter.time("receipts and headers", lambda: [addressing.departing(0, batch, NOW_MS) for batch in due])
+    meter.time("receipts and headers", lambda: [writer.packed(0, batch, NOW_MS) for batch in due])
     meter.time("count lateness", lambda: count(metrics, due))
     packed = meter.time("pack segments", lambda: [pack(read, NOW_MS) for read in reads])
     meter.time("unpack segments", lambda: [decode_segment(segment.data) for read in packed for segment in read])

@@ -15,7 +15,7 @@ from delaytopic_relay.core.epochs import EpochStart
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, SourceTopic
 from delaytopic_relay.core.second_clock import Reading
-from delaytopic_relay.delivery.outbound import Batch
+from delaytopic_relay.delivery.batches import Batch
 from delaytopic_relay.delivery.reachability import Sight
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import RelayError, StateInDoubt

@@ -26,8 +26,11 @@ from delaytopic_relay.core.progress import usual_id
 from delaytopic_relay.core.recovery import Acceptance, SourceTopic
 from delaytopic_relay.core.rules import Declared
 from delaytopic_relay.core.suspension import Suspension
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
-from delaytopic_relay.dialects import dialect_by, forms_for, rules_of
+from delaytopic_relay.delivery.dead_letters import DeadLetters
+from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.refusals import Refusals
+from delaytopic_relay.dialects import Forms, dialect_by, forms_for, rules_of
 from delaytopic_relay.engine.holding import Holding, OwnTopics
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.engine.pacing import Pace
@@ -235,12 +238,18 @@ class Service:
         reading = Reading(declared, dialect_of)
         takeover = Takeover(source, target, backlog, telemetry, may_be_fenced, reading, origin, clock)
         takeover.examiner = examiner
+        refusals = Refusals()
+        refusals.compress = target.compress if config.target.compression is not Compression.NONE else None
+        forms = forms_for(config)
+        dead_letters = DeadLetters(config.source.topic, config.dead_letter.topic, topics.limit, refusals, forms.letter)
+        dead_letters.source_until = partial(topics.keeps_until, config.source.topic)
         return Loop(
             Parts(
                 source=source,
                 target=target,
                 reading=reading,
-                addressing=self._addressing(topics, target),
+                writer=self._writer(topics, target, refusals, forms),
+                dead_letters=dead_letters,
                 manager=backlog.manager,
                 takeover=takeover,
                 holding=Holding(OwnTopics(*self._topic_names), self._further, topics.look_at, clock),
@@ -267,24 +276,22 @@ class Service:
         limits = [limit for limit in (*map(topics.limit, names), stored_bytes) if limit is not None]
         return producer_settings(self._connection, self._instance, owner, min(limits, default=UNLIMITED_BYTES), codec)
 
-    def _addressing(self, topics: TopicReader, target: Target) -> Addressing:
+    def _writer(self, topics: TopicReader, target: Target, refusals: Refusals, forms: Forms) -> RecordWriter:
         config = self._config
         facts = topics.read(config.target.topic)
         if facts is None:
             raise Unavailable(f"target.topic: the topic {config.target.topic} does not exist any more")
-        addressing = Addressing(
+        writer = RecordWriter(
             config.source.topic,
             config.target.topic,
-            config.dead_letter.topic,
             config.target.partitioning,
             facts.partitions,
             topics.limit,
             self._further,
-            forms_for(config),
+            refusals,
+            forms,
         )
-        addressing.count = topics.partitions
-        addressing.packs = target.packs
-        addressing.compress = target.compress if config.target.compression is not Compression.NONE else None
-        addressing.source_until = partial(topics.keeps_until, config.source.topic)
-        addressing.certain_bytes = max(0, facts.largest_batch_bytes // 2 - RECEIPT_BYTES)
-        return addressing
+        writer.count = topics.partitions
+        writer.packs = target.packs
+        writer.certain_bytes = max(0, facts.largest_batch_bytes // 2 - RECEIPT_BYTES)
+        return writer

@@ -17,7 +17,7 @@ from tests.simulation.world.transactions import State
 from delaytopic_api.records import ENDED, RESTATED
 from delaytopic_relay.core.commands import Cancel, Command, DueKey, Postpone, Schedule, rank_of
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import source_of
+from delaytopic_relay.delivery.batches import source_of
 
 Place = tuple[int, int]
 """Shard and source offset."""

@@ -27,7 +27,10 @@ from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.backlog.store import BacklogStore
 from delaytopic_relay.core.rules import Declared, Rules, target_mark
 from delaytopic_relay.core.suspension import Suspension
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
+from delaytopic_relay.delivery.dead_letters import DeadLetters
+from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.refusals import Refusals
 from delaytopic_relay.dialects import Forms, dialect_by
 from delaytopic_relay.dialects.reading import RoutePolicy, TopicGlobs
 from delaytopic_relay.dialects.redelivery import RedeliveryDialect
@@ -146,17 +149,19 @@ class Relay:
     def _loop(self, setup: Setup, backlog: Backlog) -> Loop:
         by_key = Partitioning.BY_KEY
         further = FurtherTargets(self.declared.rules.allowed or (), "sim")
-        addressing = Addressing(SOURCE, TARGET, DEAD, by_key, 4, limit_of, further, FORMS)
-        addressing.packs = self.target.packs
-        addressing.compress = self.target.compress
-        addressing.certain_bytes = TARGET_LIMIT // 2
+        refusals = Refusals()
+        refusals.compress = self.target.compress
+        writer = RecordWriter(SOURCE, TARGET, by_key, 4, limit_of, further, refusals, FORMS)
+        writer.packs = self.target.packs
+        writer.certain_bytes = TARGET_LIMIT // 2
         reading = Reading(self.declared, lambda rules: dialect_by(rules, TARGET))
         return Loop(
             Parts(
                 source=self.source,
                 target=self.target,
                 reading=reading,
-                addressing=addressing,
+                writer=writer,
+                dead_letters=DeadLetters(SOURCE, DEAD, limit_of, refusals, FORMS.letter),
                 manager=backlog.manager,
                 takeover=Takeover(
                     self.source, self.target, backlog, self.events, lambda owner: True, reading, self.origin, self.clock

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import Reject, Schedule
-from delaytopic_relay.delivery.outbound import Addressing, Refused
-from delaytopic_relay.errors import RecordsRefused
+from delaytopic_relay.delivery.shrinking import may_shrink_to
 
 
 class Refusal(NamedTuple):
@@ -24,23 +23,71 @@ class Refusal(NamedTuple):
     dead_letter: bool = False
 
 
-def note_refusals(addressing: Addressing, refusals: Sequence[Refusal]) -> None:
-    """Remember which records were refused, and give the tick up; raises `RecordsRefused` if there was any.
+class Refused(NamedTuple):
+    """A record that Kafka refused when it was produced; `dead_letter` when the dead letter was refused, too."""
 
-    Where the record is not known yet, the target sends the next ones one by one, and finds it then. After a refusal
-    for its size no record is taken to fit without being measured, unless it was doubtful that this one fits.
-    """
-    if not refusals:
-        return
-    for refusal in refusals:
-        if refusal.partition is not None and refusal.offset is not None:
-            reason = DeadLetterReason.TOO_LARGE if refusal.too_large else DeadLetterReason.REFUSED_BY_KAFKA
-            addressing.refused[refusal.partition, refusal.offset] = Refused(reason, refusal.error, refusal.dead_letter)
-    if any(
-        refusal.too_large and (refusal.partition, refusal.offset) not in addressing.doubtful for refusal in refusals
-    ):
-        addressing.certain_bytes = 0
-    raise RecordsRefused(f"Kafka refused {len(refusals)} records: {refusals[0].error}")
+    reason: DeadLetterReason
+    detail: str
+    dead_letter: bool = False
+
+
+Place = tuple[int, int]
+"""A source partition, and an offset in it."""
+
+
+class Refusals:
+    """The records that Kafka has refused, or may refuse, until what becomes of them is committed."""
+
+    def __init__(self) -> None:
+        self.refused: dict[Place, Refused] = {}
+        self._taken: set[Place] = set()
+        self.doubtful: dict[Place, int] = {}
+        """Records that were sent, or refused and are not settled yet, although they fit only if they are compressed
+        well, and the topic's limit."""
+        self.compress: Callable[[], None] | None = None
+        """Has the target compress, if it does not yet; asked where something may fit only so. None if it may not."""
+
+    def note(self, found: Sequence[Refusal]) -> bool:
+        """Remember which records were refused; return whether one was too large of which that was not expected."""
+        for refusal in found:
+            if refusal.partition is not None and refusal.offset is not None:
+                reason = DeadLetterReason.TOO_LARGE if refusal.too_large else DeadLetterReason.REFUSED_BY_KAFKA
+                place = (refusal.partition, refusal.offset)
+                self.refused[place] = Refused(reason, refusal.error, refusal.dead_letter)
+        return any(each.too_large and (each.partition, each.offset) not in self.doubtful for each in found)
+
+    def taken(self, place: Place) -> Refused | None:
+        """Return why the record of a place was refused, whose dead letter leaves now; None if it was not."""
+        refused = self.refused.get(place)
+        if refused is not None:
+            self._taken.add(place)
+        return refused
+
+    def may_fit(self, place: Place, value: bytes | None, limit: int) -> bool:
+        """Return whether something of this place may fit into a topic once it is compressed.
+
+        A broker compares the size that a batch has then, which nobody knows before: Kafka judges.
+        """
+        if self.compress is None or not may_shrink_to(value or b"", limit):
+            return False
+        self.compress()
+        self.doubtful[place] = limit
+        return True
+
+    def forget(self, partitions: Collection[int]) -> None:
+        """Forget what was refused of these: when they are read again, their offsets may mean other records."""
+        for known in (self.refused, self.doubtful):
+            for place in [place for place in known if place[0] in partitions]:
+                del known[place]
+
+    def settled(self, *, committed: bool) -> None:
+        """The tick has ended: what became of refused records is committed, or has to be done again."""
+        if committed:
+            for place in self._taken:
+                self.refused.pop(place, None)
+            # Other records may be committed before a dead letter is made of one that was refused.
+            self.doubtful = {place: limit for place, limit in self.doubtful.items() if place in self.refused}
+        self._taken.clear()
 
 
 CAREFUL_MS: Final = 5_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Set
 from typing import Final, NamedTuple
 
-from delaytopic_relay.delivery.outbound import FurtherTargets
+from delaytopic_relay.delivery.further_targets import FurtherTargets
 from delaytopic_relay.delivery.reachability import Destination, Reachability, Sight, Trouble, blamed
 from delaytopic_relay.errors import TransactionAborted, Unanswered
 from delaytopic_relay.ports import Clock, Look, LookAt

@@ -20,9 +20,10 @@ from delaytopic_relay.core.rules import succeed
 from delaytopic_relay.core.second_clock import ClockState
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.core.terms import NEVER_MS
-from delaytopic_relay.delivery.outbound import Addressing
+from delaytopic_relay.delivery.dead_letters import DeadLetters
 from delaytopic_relay.delivery.reachability import Trouble
-from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for, note_refusals
+from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for
 from delaytopic_relay.engine.due_time import DueTime
 from delaytopic_relay.engine.holding import Holding
 from delaytopic_relay.engine.pacing import LARGEST_FAR_BYTES, Pace, TickState, closes_at_ms, sleep_ms
@@ -58,7 +59,8 @@ class Parts(NamedTuple):
     source: Source
     target: Target
     reading: Reading
-    addressing: Addressing
+    writer: RecordWriter
+    dead_letters: DeadLetters
     manager: BacklogManager[Any]
     takeover: Takeover
     holding: Holding
@@ -125,7 +127,7 @@ class Loop:
         self._source = parts.source
         self._target = parts.target
         self._reading = parts.reading
-        self._addressing = parts.addressing
+        self._writer, self._dead_letters = parts.writer, parts.dead_letters
         self._manager = parts.manager
         self._takeover = parts.takeover
         self._holding = parts.holding
@@ -205,7 +207,7 @@ class Loop:
         self._scouted -= partitions
         self._unreadable.forget(partitions)
         self._takeover.forget(partitions)
-        self._addressing.forget_refusals(partitions)
+        self._writer.refusals.forget(partitions)
 
     # -- running
 
@@ -254,7 +256,7 @@ class Loop:
         """
         try:
             self._holding.turn()
-            self._addressing.unavailable = self._holding.refused
+            self._writer.unavailable = self._holding.refused
             chunks = self._poll()
             if self._lost is not None:
                 raise self._lost
@@ -299,7 +301,7 @@ class Loop:
         self._events.reset(lost)
         self._lost = None
         self._holding.dropped(lost, self._tick_started_ms)
-        self._addressing.refusals_settled(committed=False)
+        self._writer.refusals.settled(committed=False)
         self._target.abort()
         self._target_is_spent = self._target_is_spent or isinstance(
             lost, Fenced | CommitUnknown | RecordsRefused | Unanswered | ProducerOutdated
@@ -470,10 +472,10 @@ class Loop:
             self._learn(named)
             self._holding.sending(partition, named)
         now_ms = max(decided_ms, self._due.now_ms())
-        records, late_rejects = self._addressing.departing(partition, leaving.schedules, now_ms)
+        records, late_rejects = self._writer.packed(partition, leaving.schedules, now_ms)
         not_written: list[Reject] = []
         if leaving.restated:
-            restated, not_written = self._addressing.restated(partition, leaving.restated, now_ms)
+            restated, not_written = self._writer.restated(partition, leaving.restated, now_ms)
             records += restated
             self.shards[partition].not_written([reject.offset for reject in not_written])
         rejects = [*leaving.rejects, *late_rejects, *not_written]
@@ -485,7 +487,7 @@ class Loop:
         self._sent += len(leaving.schedules) + len(leaving.restated) + len(leaving.rejects)
         self._target.send(records)
         if rejects:
-            self._target.send(self._addressing.dead_letters(partition, rejects, now_ms))
+            self._target.send(self._dead_letters.records(partition, rejects, now_ms))
         self._events.sent(leaving.schedules, rejects, late_rejects, now_ms)
 
     # -- committing
@@ -506,7 +508,7 @@ class Loop:
         put_ms = self._clock.monotonic_ms()
         self._store(self._manager.put_all(self.shards.values()))
         started_ms = self._clock.monotonic_ms()
-        note_refusals(self._addressing, self._flush())
+        self._writer.note_refusals(self._flush())
         self._holding.settled()
         if self._stored:
             self._events.put(self._clock.monotonic_ms() - put_ms)
@@ -533,7 +535,7 @@ class Loop:
             self.shards[partition].committed_offset = new.offset
         self._last_commit_ms = self._clock.monotonic_ms() - started_ms
         self._events.committed(self._last_commit_ms)
-        self._addressing.refusals_settled(committed=True)
+        self._writer.refusals.settled(committed=True)
         self._manager.drop_done(self.shards.values())
         self._manager.hand_over(shard for shard in self.shards.values() if shard.partition in handing_over)
 
@@ -564,7 +566,7 @@ class Loop:
         now_ms = self._clock.now_ms()
         for partition, of_shard in rejects.items():
             self.shards[partition].not_written([reject.offset for reject in of_shard])
-            self._target.send(self._addressing.dead_letters(partition, of_shard, now_ms))
+            self._target.send(self._dead_letters.records(partition, of_shard, now_ms))
             self._events.sent([], of_shard, [], now_ms)
         return [*unknown, *self._target.flush(self._holding.in_vain)]
 

@@ -18,7 +18,7 @@ from delaytopic_process.kafka_log import client_logger
 from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.entries import make_sender, plugin
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Batch, sender_of, source_of
+from delaytopic_relay.delivery.batches import Batch, sender_of, source_of
 from delaytopic_relay.delivery.refusals import OneByOne, Refusal
 from delaytopic_relay.errors import (
     CommitUnknown,

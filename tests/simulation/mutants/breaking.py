@@ -14,7 +14,7 @@ from unittest import mock
 
 from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Batch
+from delaytopic_relay.delivery.batches import Batch
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.ports import GroupMetadata, InVain, Source, Target, never
 

@@ -13,7 +13,7 @@ from delaytopic_relay.backlog.redis.shard import Put, RedisShard
 from delaytopic_relay.core.calendar import Calendar
 from delaytopic_relay.core.commands import DueKey, Record
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Batch
+from delaytopic_relay.delivery.batches import Batch
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.errors import CommitUnknown, StateInDoubt
 from delaytopic_relay.ports import GroupMetadata

@@ -10,7 +10,7 @@ from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_
 from delaytopic_api.records import RESTATED
 from delaytopic_relay.core.commands import Record, Restated, Schedule
 from delaytopic_relay.core.ids import IdState, IdTable
-from delaytopic_relay.delivery.outbound import Batch, one_by_one
+from delaytopic_relay.delivery.batches import Batch, one_by_one
 from delaytopic_relay.dialects import scheduler
 from delaytopic_relay.engine.loop import Loop
 from delaytopic_relay.engine.recovery import Takeover

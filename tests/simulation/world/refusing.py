@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaytopic_relay.core.commands import Record
-from delaytopic_relay.delivery.outbound import source_of
+from delaytopic_relay.delivery.batches import source_of
 from delaytopic_relay.delivery.refusals import Refusal
 
 REFUSED = b"refused"

@@ -15,7 +15,7 @@ from tests.simulation.world.refusing import refusal_of
 from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.entries import make_sender
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.outbound import Batch, one_by_one, sender_of
+from delaytopic_relay.delivery.batches import Batch, one_by_one, sender_of
 from delaytopic_relay.delivery.reachability import Destination
 from delaytopic_relay.delivery.refusals import OneByOne, Refusal
 from delaytopic_relay.errors import (

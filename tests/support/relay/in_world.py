@@ -28,14 +28,12 @@ from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import NOTHING_ACCEPTED, Acceptance
 from delaytopic_relay.core.rules import Declared, Generation, Rules, target_mark
 from delaytopic_relay.core.suspension import Suspension
-from delaytopic_relay.delivery.outbound import (
-    Addressing,
-    Batch,
-    FurtherTargets,
-    PartitionCount,
-    TopicLimit,
-    source_of,
-)
+from delaytopic_relay.delivery.batch_size import TopicLimit
+from delaytopic_relay.delivery.batches import Batch, source_of
+from delaytopic_relay.delivery.dead_letters import DeadLetters
+from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.record_writer import PartitionCount, RecordWriter
+from delaytopic_relay.delivery.refusals import Refusals
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import TopicGlobs
@@ -185,9 +183,10 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
         backlog = in_redis = RedisBacklog(store, name, HORIZON_MS, clock, events, EmptyReader, Writing(setup.signer))
         in_redis.share_bytes = setup.share_bytes
     origin = Origin(world.kafka.topic, "group", setup.accepted)
-    addressing = Addressing(SOURCE, TARGET, DEAD, Partitioning.BY_KEY, 4, setup.limit, FURTHER, setup.forms)
-    addressing.count = setup.partition_count
-    addressing.compress = target.compress if setup.compresses else None
+    refusals = Refusals()
+    refusals.compress = target.compress if setup.compresses else None
+    writer = RecordWriter(SOURCE, TARGET, Partitioning.BY_KEY, 4, setup.limit, FURTHER, refusals, setup.forms)
+    writer.count = setup.partition_count
     takeover = Takeover(
         source, target, backlog, events, lambda owner: owner not in setup.strangers, reading, origin, clock
     )
@@ -197,7 +196,8 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
             source=source,
             target=target,
             reading=reading,
-            addressing=addressing,
+            writer=writer,
+            dead_letters=DeadLetters(SOURCE, DEAD, setup.limit, refusals, setup.forms.letter),
             manager=backlog.manager,
             takeover=takeover,
             holding=Holding(OwnTopics(SOURCE, TARGET, DEAD), FURTHER, world.kafka.look_at, clock),

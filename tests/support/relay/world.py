@@ -15,7 +15,7 @@ from tests.simulation.world.target_client import SimulatedTarget
 from delaytopic_api.records import Headers
 from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.progress import Identity, Progress
-from delaytopic_relay.delivery.outbound import Batch, one_by_one
+from delaytopic_relay.delivery.batches import Batch, one_by_one
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.ports import Assignment, Committed, GroupMetadata
 

@@ -19,7 +19,7 @@ from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, Schedule
 from delaytopic_relay.core.entries import SPEEDUPS
-from delaytopic_relay.delivery.outbound import Batch, one_by_one
+from delaytopic_relay.delivery.batches import Batch, one_by_one
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import Fenced, Unanswered
 from delaytopic_relay.kafka.settings import Settings, producer_settings

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from delaytopic_api import Duration
 from delaytopic_api.records import UNLIMITED, DeadLetter, DeadLetterReason, Headers, dead_letter_headers
-from delaytopic_api.values import Partitioning
 from delaytopic_gateway.client.dead_letters import (
     Choice,
     Place,
@@ -23,8 +22,9 @@ from delaytopic_gateway.client.dead_letters import (
 from delaytopic_gateway.client.new_records import Timing
 from delaytopic_process.errors import InputError
 from delaytopic_relay.core.commands import Reject
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets
-from delaytopic_relay.dialects import NATIVE_FORMS, Forms
+from delaytopic_relay.delivery.dead_letters import DeadLetters
+from delaytopic_relay.delivery.refusals import Refusals
+from delaytopic_relay.dialects import NATIVE_FORMS
 from delaytopic_relay.dialects.cesium import CesiumDialect
 from delaytopic_relay.dialects.kaspr import KasprDialect
 from delaytopic_relay.dialects.reading import too_many_headers, unreadable_headers
@@ -56,11 +56,8 @@ def stored(*headers: tuple[str, bytes | None], letter: DeadLetter = LETTER, **pa
 
 def written_by_a_relay(reject: Reject, dialect: str = "native", limit: int = 1 << 20) -> StoredRecord:
     """Return what a relay makes of a record that it refuses."""
-    addressing = Addressing(
-        SOURCE, "shop", TOPIC, Partitioning.BY_KEY, 4, lambda topic: limit, FurtherTargets((), "b"),
-        Forms({}, LETTERS[dialect]),
-    )  # fmt: skip
-    (written,) = addressing.dead_letters(3, [reject], NOW_MS)
+    dead_letters = DeadLetters(SOURCE, TOPIC, lambda topic: limit, Refusals(), LETTERS[dialect])
+    (written,) = dead_letters.records(3, [reject], NOW_MS)
     return StoredRecord(HERE, NOW_MS, written.key, written.value, written.headers)
 
 

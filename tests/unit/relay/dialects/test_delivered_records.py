@@ -8,7 +8,10 @@ from tests.support.relay.native_records import KEY, TIMESTAMP_MS, VALUE, Header,
 from delaytopic_api.records import CONTROL_HEADERS, DEAD_LETTER_REASON, RECEIPT, DeadLetterReason
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import Record, Reject, Schedule, SourceMessage
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Refused
+from delaytopic_relay.delivery.dead_letters import DeadLetters
+from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.refusals import Refusals, Refused
 
 SOURCE, TARGET, DEAD_LETTER = "shop.reminders.delayed", "shop.reminders", "shop.reminders.dlq"
 SHARD = 3
@@ -29,16 +32,20 @@ def sent(message: SourceMessage, limits: dict[str, int] | None = None) -> Record
     Topics that have no limit named take 1 MB, those with 0 do not exist.
     """
     sizes = limits or {}
-    addressing = Addressing(
-        SOURCE, TARGET, DEAD_LETTER, Partitioning.BY_KEY, 4, lambda topic: sizes.get(topic, 1_000_000) or None, FURTHER
-    )
+    refusals = Refusals()
+
+    def limit(topic: str) -> int | None:
+        return sizes.get(topic, 1_000_000) or None
+
+    writer = RecordWriter(SOURCE, TARGET, Partitioning.BY_KEY, 4, limit, FURTHER, refusals)
+    dead_letters = DeadLetters(SOURCE, DEAD_LETTER, limit, refusals)
     command = native().read(message)
     assert isinstance(command, Schedule | Reject)
     schedules = [command] if isinstance(command, Schedule) else []
-    records, rejects = addressing.records(SHARD, schedules, SENT_MS)
+    records, rejects = writer.records(SHARD, schedules, SENT_MS)
     if isinstance(command, Reject):
         rejects.append(command)
-    (outgoing,) = [*records, *addressing.dead_letters(SHARD, rejects, SENT_MS)]
+    (outgoing,) = [*records, *dead_letters.records(SHARD, rejects, SENT_MS)]
     return outgoing
 
 
@@ -112,12 +119,12 @@ def test_what_only_shows_when_a_record_is_sent_makes_it_a_dead_letter_too(
 
 
 def test_a_record_that_kafka_refused_when_it_was_sent_becomes_a_dead_letter_with_kafkas_words() -> None:
-    addressing = Addressing(SOURCE, TARGET, DEAD_LETTER, Partitioning.BY_KEY, 4, lambda topic: 1_000_000, FURTHER)
+    writer = RecordWriter(SOURCE, TARGET, Partitioning.BY_KEY, 4, lambda topic: 1_000_000, FURTHER, Refusals())
     schedule = Schedule(TIMESTAMP_MS, 41, KEY, VALUE, [("trace", b"1")])
     reason, detail = DeadLetterReason.REFUSED_BY_KAFKA, "Broker: Broker failed to validate record"
-    addressing.refused[SHARD, 41] = Refused(reason, detail)
+    writer.refusals.refused[SHARD, 41] = Refused(reason, detail)
 
-    outcome = addressing.records(SHARD, [schedule], SENT_MS)
+    outcome = writer.records(SHARD, [schedule], SENT_MS)
 
     assert outcome == ([], [Reject(41, KEY, VALUE, [("trace", b"1")], reason, detail)])
 

@@ -9,7 +9,10 @@ from tests.support.relay.native_records import KEY, OFFSET, TIMESTAMP_MS, VALUE,
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import Cancel, Command, Ignore, Record, Reject, Schedule, SourceMessage
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Refused
+from delaytopic_relay.delivery.dead_letters import DeadLetters
+from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.refusals import Refusals, Refused
 from delaytopic_relay.dialects import Forms
 from delaytopic_relay.dialects.reading import RoutePolicy, TopicGlobs
 from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
@@ -30,20 +33,27 @@ def read(message: SourceMessage, **rules: Any) -> Command:
     return SchedulerDialect(POLICY, SchedulerRules(**rules)).read(message)
 
 
-def addressing(**limits: int) -> Addressing:
-    dialect = SchedulerDialect(POLICY, SchedulerRules(history="history"))
+DIALECT = SchedulerDialect(POLICY, SchedulerRules(history="history"))
+
+
+def writer() -> RecordWriter:
     further = FurtherTargets([], "delaytopic.team.shop")
-    forms = Forms({dialect.read_by: dialect.write}, dialect.letter)
-    return Addressing(
-        SOURCE, TARGET, DEAD_LETTER, Partitioning.BY_KEY, 4, lambda topic: limits.get(topic, 1_000_000), further, forms
-    )
+    forms = Forms({DIALECT.read_by: DIALECT.write}, DIALECT.letter)
+    return RecordWriter(SOURCE, TARGET, Partitioning.BY_KEY, 4, lambda topic: 1_000_000, further, Refusals(), forms)
+
+
+def dead_letters(
+    refusals: Refusals | None = None, *, dead_letter_bytes: int = 1_000_000, source_bytes: int = 1_000_000
+) -> DeadLetters:
+    limits = {DEAD_LETTER: dead_letter_bytes, SOURCE: source_bytes}
+    return DeadLetters(SOURCE, DEAD_LETTER, limits.get, refusals or Refusals(), DIALECT.letter)
 
 
 def written() -> list[Record]:
     """Return a delivery, its tombstone and its copy."""
     schedule = read(record(epoch(SECOND_S + 5), TOPIC))
     assert isinstance(schedule, Schedule)
-    records, _ = addressing().records(PARTITION, [schedule], SENT_MS)
+    records, _ = writer().records(PARTITION, [schedule], SENT_MS)
     return records
 
 
@@ -114,7 +124,7 @@ def expired() -> Reject:
 
 
 def test_what_came_too_late_gets_its_tombstone_beside_its_dead_letter() -> None:
-    letter, tombstone = addressing().dead_letters(PARTITION, [expired()], SENT_MS)
+    letter, tombstone = dead_letters().records(PARTITION, [expired()], SENT_MS)
 
     end = [("delay-ended", b"expired"), ("dead-letter-source", b"shop.reminders.delayed:3:41")]
     assert (letter.topic, letter.key, letter.value) == (DEAD_LETTER, KEY, VALUE)
@@ -122,7 +132,7 @@ def test_what_came_too_late_gets_its_tombstone_beside_its_dead_letter() -> None:
 
 
 def test_the_tombstone_of_what_came_too_late_asks_for_nothing() -> None:
-    _, tombstone = addressing().dead_letters(PARTITION, [expired()], SENT_MS)
+    _, tombstone = dead_letters().records(PARTITION, [expired()], SENT_MS)
 
     assert read(null_at(SOURCE, PARTITION, OFFSET + 1, tombstone.headers)) == Ignore(OFFSET + 1)
 
@@ -131,7 +141,7 @@ def test_a_record_that_cannot_be_read_keeps_its_place_in_the_source() -> None:
     command = read(record(("scheduler-epoch", b"soon"), TOPIC))
     assert isinstance(command, Reject)
 
-    (letter,) = addressing().dead_letters(PARTITION, [command], SENT_MS)
+    (letter,) = dead_letters().records(PARTITION, [command], SENT_MS)
 
     assert letter.topic == DEAD_LETTER
 
@@ -140,19 +150,19 @@ def test_a_dead_letter_without_its_value_leaves_the_record_in_the_source() -> No
     reject = expired()
     reject.value = b"x" * 1_000
 
-    (letter,) = addressing(**{DEAD_LETTER: 700}).dead_letters(PARTITION, [reject], SENT_MS)
+    (letter,) = dead_letters(dead_letter_bytes=700).records(PARTITION, [reject], SENT_MS)
 
     assert (letter.topic, letter.value) == (DEAD_LETTER, None)
 
 
 def test_a_tombstone_that_the_source_does_not_take_is_left_out() -> None:
-    (letter,) = addressing(**{SOURCE: 100}).dead_letters(PARTITION, [expired()], SENT_MS)
+    (letter,) = dead_letters(source_bytes=100).records(PARTITION, [expired()], SENT_MS)
 
     assert letter.topic == DEAD_LETTER
 
 
 def test_a_dead_letter_that_was_refused_with_its_tombstone_goes_alone() -> None:
-    sender = addressing()
-    sender.refused[PARTITION, OFFSET] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "no")
+    refusals = Refusals()
+    refusals.refused[PARTITION, OFFSET] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "no")
 
-    assert len(sender.dead_letters(PARTITION, [expired()], SENT_MS)) == 1
+    assert len(dead_letters(refusals).records(PARTITION, [expired()], SENT_MS)) == 1

@@ -20,7 +20,7 @@ from tests.support.relay.world import World
 
 from delaytopic_api.records import DeadLetter, parse_dead_letter
 from delaytopic_relay.core.commands import Record
-from delaytopic_relay.delivery.outbound import source_of
+from delaytopic_relay.delivery.batches import source_of
 from delaytopic_relay.delivery.refusals import Refusal
 
 ERROR = "target: Broker: Message size too large"
@@ -205,14 +205,14 @@ def test_after_a_refusal_was_settled_nothing_of_it_is_kept() -> None:
     produce(world, 100)
     relay.run(1_000)
 
-    assert relay.loop._addressing.refused == {}
+    assert relay.loop._writer.refusals.refused == {}
 
 
 def test_what_was_refused_of_a_partition_that_has_left_is_tried_again_when_it_comes_back() -> None:
     # Given that its log may have been cut meanwhile, and another record be at that offset
     world, relay = started()
     relay.target.refuse = refuses(2)
-    while not relay.loop._addressing.refused:
+    while not relay.loop._writer.refusals.refused:
         relay.run(50)
 
     relay.loop.lost([0])

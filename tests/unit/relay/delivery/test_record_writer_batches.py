@@ -12,13 +12,10 @@ from delaytopic_api.records import DeadLetterReason, Headers, ReceiptForm, recei
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import ANY_PARTITION, NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Record, Schedule
 from delaytopic_relay.core.entries import size
-from delaytopic_relay.delivery.outbound import (
-    Addressing,
-    Batch,
-    FurtherTargets,
-    Refused,
-    one_by_one,
-)
+from delaytopic_relay.delivery.batches import Batch, one_by_one
+from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.refusals import Refusals, Refused
 
 SHARD, SENT_MS = 3, 1_795_269_686_271
 DUE_MS = 1_795_269_686_270
@@ -27,10 +24,10 @@ LIMITS = {"target": 1_000, "other": 500, "dead": 1_000}
 CERTAIN_BYTES = 900
 
 
-def addressing(partitioning: Partitioning = Partitioning.BY_KEY, *, packs: bool = True) -> Addressing:
+def a_writer(partitioning: Partitioning = Partitioning.BY_KEY, *, packs: bool = True) -> RecordWriter:
     """Of a DelayTopic whose target may take batches."""
     further = FurtherTargets(["other"], "delaytopic.team.shop")
-    made = Addressing("shop.delayed", "target", "dead", partitioning, 4, LIMITS.get, further)
+    made = RecordWriter("shop.delayed", "target", partitioning, 4, LIMITS.get, further, Refusals())
     made.packs, made.certain_bytes = packs, CERTAIN_BYTES
     return made
 
@@ -43,19 +40,19 @@ def plain(offset: int, value: bytes | None = b"value") -> Schedule:
     return Schedule(DUE_MS, offset, b"key", value, [AT], 0)
 
 
-def shapes(departing: Sequence[Record | Batch]) -> list[int | list[int]]:
+def shapes(leaving: Sequence[Record | Batch]) -> list[int | list[int]]:
     """The source offsets of records, in lists where they are in batches."""
     return [
         [schedule.offset for schedule in each.schedules]
         if isinstance(each, Batch)
         else int((each.headers[-1][1] or b"").split(b":")[2])
-        for each in departing
+        for each in leaving
     ]
 
 
-def departing(addressing: Addressing, *schedules: Schedule) -> list[int | list[int]]:
+def packed(writer: RecordWriter, *schedules: Schedule) -> list[int | list[int]]:
     """The shapes of what leaves, of which nothing may be withheld."""
-    leaving, rejects = addressing.departing(SHARD, schedules, SENT_MS)
+    leaving, rejects = writer.packed(SHARD, schedules, SENT_MS)
     assert rejects == []
     return shapes(leaving)
 
@@ -66,7 +63,7 @@ def departing(addressing: Addressing, *schedules: Schedule) -> list[int | list[i
 def test_plain_schedules_leave_in_one_batch() -> None:
     schedules = [plain(offset) for offset in range(3)]
 
-    leaving, rejects = addressing().departing(SHARD, schedules, SENT_MS)
+    leaving, rejects = a_writer().packed(SHARD, schedules, SENT_MS)
 
     parts = (b":3:", b":1795269686271:shop.delayed")
     assert leaving == [Batch("target", ANY_PARTITION, schedules, parts)]
@@ -74,7 +71,7 @@ def test_plain_schedules_leave_in_one_batch() -> None:
 
 
 def test_a_batch_goes_to_the_partition_of_the_source_where_that_is_asked_for() -> None:
-    [batch], _ = addressing(Partitioning.SAME_PARTITION).departing(SHARD, [plain(1)], SENT_MS)
+    [batch], _ = a_writer(Partitioning.SAME_PARTITION).packed(SHARD, [plain(1)], SENT_MS)
 
     assert batch.partition == SHARD
 
@@ -83,17 +80,17 @@ def test_other_schedules_keep_their_places_between_plain_ones() -> None:
     others = [alone(4, expires_ms=SENT_MS), alone(5, target="other")]
     schedules = [alone(1, [AT, AT], SEVERAL_CONTROL_HEADERS), plain(2), plain(3), *others, plain(6)]
 
-    assert departing(addressing(), *schedules) == [1, [2, 3], 4, 5, [6]]
+    assert packed(a_writer(), *schedules) == [1, [2, 3], 4, 5, [6]]
 
 
 def test_nothing_leaves_as_nothing() -> None:
-    assert addressing().departing(SHARD, [], SENT_MS) == ([], [])
+    assert a_writer().packed(SHARD, [], SENT_MS) == ([], [])
 
 
 def test_what_is_withheld_between_plain_schedules_leaves_the_others_where_they_are() -> None:
     schedules = [plain(1), alone(2, target="nowhere"), plain(3), alone(4, expires_ms=5), alone(5, expires_ms=SENT_MS)]
 
-    leaving, rejects = addressing().departing(SHARD, schedules, SENT_MS)
+    leaving, rejects = a_writer().packed(SHARD, schedules, SENT_MS)
 
     assert shapes(leaving) == [[1], [3], 5]
     assert [(reject.offset, reject.reason) for reject in rejects] == [
@@ -106,34 +103,34 @@ def test_what_is_withheld_between_plain_schedules_leaves_the_others_where_they_a
 
 
 def test_a_target_that_takes_no_batches_is_given_none() -> None:
-    assert departing(addressing(packs=False), plain(1), plain(2)) == [1, 2]
+    assert packed(a_writer(packs=False), plain(1), plain(2)) == [1, 2]
 
 
 def test_in_turn_each_record_goes_alone_to_a_partition_of_its_own() -> None:
-    leaving, _ = addressing(Partitioning.ROUND_ROBIN).departing(SHARD, [plain(n) for n in range(4)], SENT_MS)
+    leaving, _ = a_writer(Partitioning.ROUND_ROBIN).packed(SHARD, [plain(n) for n in range(4)], SENT_MS)
 
     assert shapes(leaving) == [0, 1, 2, 3]
     assert sorted(each.partition for each in leaving) == [0, 1, 2, 3]
 
 
 def test_after_a_refusal_each_record_goes_alone_and_the_refused_one_is_withheld() -> None:
-    refusing = addressing()
-    refusing.refused[SHARD, 2] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "invalid record")
+    refusing = a_writer()
+    refusing.refusals.refused[SHARD, 2] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "invalid record")
 
-    leaving, rejects = refusing.departing(SHARD, [plain(1), plain(2), plain(3)], SENT_MS)
+    leaving, rejects = refusing.packed(SHARD, [plain(1), plain(2), plain(3)], SENT_MS)
 
     assert shapes(leaving) == [1, 3]
     assert [(reject.offset, reject.detail) for reject in rejects] == [(2, "invalid record")]
 
 
 def test_batches_leave_again_once_what_was_refused_is_settled() -> None:
-    refusing = addressing()
-    refusing.refused[SHARD, 2] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "invalid record")
-    refusing.departing(SHARD, [plain(2)], SENT_MS)
+    refusing = a_writer()
+    refusing.refusals.refused[SHARD, 2] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "invalid record")
+    refusing.packed(SHARD, [plain(2)], SENT_MS)
 
-    refusing.refusals_settled(committed=True)
+    refusing.refusals.settled(committed=True)
 
-    assert departing(refusing, plain(1), plain(3)) == [[1, 3]]
+    assert packed(refusing, plain(1), plain(3)) == [[1, 3]]
 
 
 def test_a_schedule_of_the_certain_size_leaves_in_a_batch_and_one_byte_more_goes_alone() -> None:
@@ -141,11 +138,11 @@ def test_a_schedule_of_the_certain_size_leaves_in_a_batch_and_one_byte_more_goes
 
     schedules = [plain(1), plain(2, b"x" * most), plain(3, b"x" * (most + 1)), plain(4)]
 
-    assert departing(addressing(), *schedules) == [[1, 2], 3, [4]]
+    assert packed(a_writer(), *schedules) == [[1, 2], 3, [4]]
 
 
 def test_a_plain_record_that_is_too_large_for_its_topic_is_withheld() -> None:
-    leaving, rejects = addressing().departing(SHARD, [plain(1), plain(2, b"x" * 2_000), plain(3)], SENT_MS)
+    leaving, rejects = a_writer().packed(SHARD, [plain(1), plain(2, b"x" * 2_000), plain(3)], SENT_MS)
 
     assert shapes(leaving) == [[1], [3]]
     assert [(reject.offset, reject.reason) for reject in rejects] == [(2, DeadLetterReason.TOO_LARGE)]
@@ -171,13 +168,13 @@ def plain_schedules(draw: st.DrawFn) -> Schedule:
 def test_the_records_of_a_batch_are_those_of_the_equal_schedules(
     schedules: list[Schedule], partitioning: Partitioning
 ) -> None:
-    large = addressing(partitioning)
+    large = a_writer(partitioning)
     large.certain_bytes = 10_000
 
-    leaving, _ = large.departing(SHARD, schedules, SENT_MS)
+    leaving, _ = large.packed(SHARD, schedules, SENT_MS)
 
     assert len(leaving) == min(len(schedules), 1)
-    assert [*one_by_one(leaving)] == addressing(partitioning).records(SHARD, schedules, SENT_MS)[0]
+    assert [*one_by_one(leaving)] == a_writer(partitioning).records(SHARD, schedules, SENT_MS)[0]
 
 
 def all_placements() -> Iterator[tuple[Headers | None, int]]:
@@ -192,21 +189,21 @@ def all_placements() -> Iterator[tuple[Headers | None, int]]:
 
 @pytest.mark.parametrize(("headers", "control"), [*all_placements()])
 def test_the_control_header_is_taken_out_of_a_batch_wherever_it_stands(headers: Headers | None, control: int) -> None:
-    schedule, roomy = alone(1, headers, control), addressing()
+    schedule, roomy = alone(1, headers, control), a_writer()
     roomy.certain_bytes = 10_000
 
-    leaving, _ = roomy.departing(SHARD, [schedule], SENT_MS)
+    leaving, _ = roomy.packed(SHARD, [schedule], SENT_MS)
 
     assert [type(each) for each in leaving] == [Batch]
-    assert [*one_by_one(leaving)] == addressing().records(SHARD, [schedule], SENT_MS)[0]
+    assert [*one_by_one(leaving)] == a_writer().records(SHARD, [schedule], SENT_MS)[0]
 
 
 def test_a_schedule_with_several_control_headers_goes_alone() -> None:
-    assert departing(addressing(), plain(1), alone(2, [AT, AT], SEVERAL_CONTROL_HEADERS)) == [[1], 2]
+    assert packed(a_writer(), plain(1), alone(2, [AT, AT], SEVERAL_CONTROL_HEADERS)) == [[1], 2]
 
 
 def test_records_are_the_same_each_time_that_a_batch_is_asked_for_them() -> None:
-    leaving, _ = addressing().departing(SHARD, [plain(1)], SENT_MS)
+    leaving, _ = a_writer().packed(SHARD, [plain(1)], SENT_MS)
 
     assert [*one_by_one(leaving)] == [*one_by_one(leaving)]
 

@@ -10,8 +10,10 @@ import pytest
 from delaytopic_api.records import DeadLetter, DeadLetterReason, parse_dead_letter
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import NO_CONTROL_HEADER, Reject, Schedule
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Refused
-from delaytopic_relay.delivery.refusals import Refusal, note_refusals
+from delaytopic_relay.delivery.dead_letters import DeadLetters
+from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.refusals import Refusal, Refusals, Refused
 from delaytopic_relay.errors import ProducerOutdated, RecordsRefused
 
 SHARD, OFFSET, SENT_MS, TIMESTAMP_MS = 3, 12_345, 1_795_269_686_271, 1_795_269_000_000
@@ -22,14 +24,16 @@ UNTIL = "2026-12-21T13:50:00Z"
 
 
 class Compressing:
-    """An addressing whose target may compress, and how often it was asked to."""
+    """A writer and dead letters of a target that may compress, and how often it was asked to."""
 
     def __init__(self, *, may: bool = True, limit: Callable[[str], int | None] = LIMITS.get) -> None:
         further = FurtherTargets(["other"], "delaytopic.team.shop")
-        self.addressing = Addressing("shop.delayed", "target", "dead", Partitioning.BY_KEY, 4, limit, further)
-        self.addressing.certain_bytes = CERTAIN_BYTES
-        self.addressing.compress = self._compress if may else None
-        self.addressing.source_until = lambda timestamp_ms: UNTIL if timestamp_ms == TIMESTAMP_MS else None
+        self.refusals = Refusals()
+        self.refusals.compress = self._compress if may else None
+        self.writer = RecordWriter("shop.delayed", "target", Partitioning.BY_KEY, 4, limit, further, self.refusals)
+        self.writer.certain_bytes = CERTAIN_BYTES
+        self.dead_letters = DeadLetters("shop.delayed", "dead", limit, self.refusals)
+        self.dead_letters.source_until = lambda timestamp_ms: UNTIL if timestamp_ms == TIMESTAMP_MS else None
         self.asked = 0
 
     def _compress(self) -> None:
@@ -37,13 +41,13 @@ class Compressing:
 
     def values(self, value: bytes, **more: object) -> list[bytes | None]:
         """The values of the records that a schedule becomes, none if it is withheld."""
-        records, _ = self.addressing.records(SHARD, [schedule(value, **more)], SENT_MS)
+        records, _ = self.writer.records(SHARD, [schedule(value, **more)], SENT_MS)
         return [record.value for record in records]
 
     def letter(self, value: bytes | None, reason: DeadLetterReason) -> tuple[bytes | None, DeadLetter]:
         """The value of the dead letter of a record, and what is said in it."""
         reject = Reject(OFFSET, b"key", value, None, reason, "why", TIMESTAMP_MS)
-        (record,) = self.addressing.dead_letters(SHARD, [reject], SENT_MS)
+        (record,) = self.dead_letters.records(SHARD, [reject], SENT_MS)
         said = parse_dead_letter(record.headers)
         assert said is not None
         return record.value, said
@@ -70,7 +74,7 @@ def test_a_record_that_fits_as_it_is_has_nobody_compress(sender: Compressing, va
 def test_a_record_that_no_codec_makes_fit_is_withheld_and_has_nobody_compress(sender: Compressing) -> None:
     noise = schedule(random.Random(1).randbytes(1_500))
 
-    records, (reject,) = sender.addressing.records(SHARD, [noise], SENT_MS)
+    records, (reject,) = sender.writer.records(SHARD, [noise], SENT_MS)
 
     assert (records, reject.reason, sender.asked) == ([], DeadLetterReason.TOO_LARGE, 0)
 
@@ -89,7 +93,7 @@ def test_the_tick_is_given_up_where_the_target_cannot_compress_at_once(sender: C
     def compress() -> None:
         raise ProducerOutdated("later")
 
-    sender.addressing.compress = compress
+    sender.refusals.compress = compress
 
     with pytest.raises(ProducerOutdated):
         sender.values(TEXT)
@@ -99,29 +103,29 @@ def test_a_refusal_of_what_was_doubtful_says_nothing_of_other_records(sender: Co
     sender.values(TEXT)
 
     with pytest.raises(RecordsRefused):
-        note_refusals(sender.addressing, [Refusal("target: too large", True, SHARD, OFFSET)])
+        sender.writer.note_refusals([Refusal("target: too large", True, SHARD, OFFSET)])
 
-    assert sender.addressing.certain_bytes == CERTAIN_BYTES
-    assert sender.addressing.refused == {
+    assert sender.writer.certain_bytes == CERTAIN_BYTES
+    assert sender.refusals.refused == {
         (SHARD, OFFSET): Refused(DeadLetterReason.TOO_LARGE, "target: too large", dead_letter=False)
     }
 
 
 def test_after_the_refusal_of_a_record_that_was_taken_to_fit_all_are_measured(sender: Compressing) -> None:
     with pytest.raises(RecordsRefused):
-        note_refusals(sender.addressing, [Refusal("target: too large", True, SHARD, OFFSET)])
+        sender.writer.note_refusals([Refusal("target: too large", True, SHARD, OFFSET)])
 
-    assert sender.addressing.certain_bytes == 0
+    assert sender.writer.certain_bytes == 0
 
 
 def test_what_is_committed_is_not_doubtful_any_more(sender: Compressing) -> None:
     sender.values(TEXT)
 
-    sender.addressing.refusals_settled(committed=False)
-    before = dict(sender.addressing.doubtful)
-    sender.addressing.refusals_settled(committed=True)
+    sender.refusals.settled(committed=False)
+    before = dict(sender.refusals.doubtful)
+    sender.refusals.settled(committed=True)
 
-    assert (before, sender.addressing.doubtful) == ({(SHARD, OFFSET): LIMITS["target"]}, {})
+    assert (before, sender.refusals.doubtful) == ({(SHARD, OFFSET): LIMITS["target"]}, {})
 
 
 # -- dead letters
@@ -168,20 +172,20 @@ def test_what_was_refused_stays_doubtful_while_others_are_committed_before_its_d
     sender = Compressing(limit=lambda topic: 1_000)
     sender.values(TEXT)
     with pytest.raises(RecordsRefused):
-        note_refusals(sender.addressing, [Refusal("target: too large", True, SHARD, OFFSET)])
-    sender.addressing.refusals_settled(committed=False)
-    sender.addressing.refusals_settled(committed=True)
+        sender.writer.note_refusals([Refusal("target: too large", True, SHARD, OFFSET)])
+    sender.refusals.settled(committed=False)
+    sender.refusals.settled(committed=True)
 
     value, _ = sender.letter(TEXT, DeadLetterReason.TOO_LARGE)
-    sender.addressing.refusals_settled(committed=True)
+    sender.refusals.settled(committed=True)
 
-    assert (value, sender.addressing.refused, sender.addressing.doubtful) == (None, {}, {})
+    assert (value, sender.refusals.refused, sender.refusals.doubtful) == (None, {}, {})
 
 
 def test_a_dead_letter_that_kafka_refused_compressed_leaves_its_value_out_and_says_until_when_the_source_has_it(
     sender: Compressing,
 ) -> None:
-    sender.addressing.refused[SHARD, OFFSET] = Refused(DeadLetterReason.TOO_LARGE, "why", dead_letter=True)
+    sender.refusals.refused[SHARD, OFFSET] = Refused(DeadLetterReason.TOO_LARGE, "why", dead_letter=True)
 
     value, said = sender.letter(TEXT, DeadLetterReason.TOO_LARGE)
 

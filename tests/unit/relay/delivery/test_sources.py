@@ -10,15 +10,15 @@ from tests.support.relay.schedules import reject
 from delaytopic_api.records import Headers
 from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, source_of
+from delaytopic_relay.delivery.batches import source_of
+from delaytopic_relay.delivery.dead_letters import DeadLetters
+from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.refusals import Refusals
 from delaytopic_relay.dialects.native import NativeDialect
 
 SENT_MS = 1_000_000
 FURTHER = FurtherTargets([], "delaytopic.team.shop")
-
-
-def addressing() -> Addressing:
-    return Addressing("shop:delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: None, FURTHER)
 
 
 OLD_RECEIPT = ("delay-receipt", b"5:0:7:9:elsewhere")
@@ -36,9 +36,8 @@ def delivered(headers: Headers) -> Headers:
     record = SourceRecord(3, 12, SENT_MS, b"k", b"v", headers)
     command = NativeDialect(native_policy()).read(record)
     assert isinstance(command, Schedule)
-    records, _ = Addressing("source", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 << 30, FURTHER).records(
-        3, [command], SENT_MS
-    )
+    writer = RecordWriter("source", "target", Partitioning.BY_KEY, 4, lambda topic: 1 << 30, FURTHER, Refusals())
+    records, _ = writer.records(3, [command], SENT_MS)
     return records[0].headers
 
 
@@ -59,7 +58,7 @@ def test_a_record_of_nobody_has_neither() -> None:
 def test_the_dead_letter_of_a_record_with_the_provenance_of_another_relay_is_its_own() -> None:
     refused = reject(12)
     refused.headers = [OLD_RECEIPT, *OLD_DEAD_LETTER]
-    (letter,) = addressing().dead_letters(3, [refused], SENT_MS)
+    (letter,) = DeadLetters("shop:delayed", "dead", lambda topic: None, Refusals()).records(3, [refused], SENT_MS)
 
     assert source_of(letter.headers) == (3, 12, True)
 

@@ -15,7 +15,10 @@ from delaytopic_relay.core.commands import (
     Reject,
     Schedule,
 )
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Refused, record_batch_bytes
+from delaytopic_relay.delivery.batch_size import record_batch_bytes
+from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.refusals import Refusals, Refused
 
 SHARD, SENT_MS = 3, 1_795_269_686_271
 DUE_MS, OFFSET = 1_795_269_686_270, 12_345
@@ -25,30 +28,30 @@ LIMITS = {"target": 1_000, "other": 500, "dead": 1_000}
 FURTHER = FurtherTargets(["other", "nowhere", "mails.*"], "delaytopic.team.shop")
 
 
-def addressing(partitioning: Partitioning = Partitioning.BY_KEY) -> Addressing:
+def a_writer(partitioning: Partitioning = Partitioning.BY_KEY) -> RecordWriter:
     """Of a DelayTopic that may deliver to `target` (4 partitions) and `other`."""
-    return Addressing("shop.delayed", "target", "dead", partitioning, 4, LIMITS.get, FURTHER)
+    return RecordWriter("shop.delayed", "target", partitioning, 4, LIMITS.get, FURTHER, Refusals())
 
 
 def entry(headers: Headers | None, control: int = NO_CONTROL_HEADER, **more: object) -> Schedule:
     return Schedule(DUE_MS, OFFSET, b"key", b"value", headers, control, **more)  # type: ignore[arg-type]
 
 
-def sent(addressing: Addressing, *schedules: Schedule) -> list[Record]:
+def sent(writer: RecordWriter, *schedules: Schedule) -> list[Record]:
     """The records, of which none may be withheld."""
-    records, rejects = addressing.records(SHARD, schedules, SENT_MS)
+    records, rejects = writer.records(SHARD, schedules, SENT_MS)
     assert rejects == []
     return records
 
 
 def headers_of(schedule: Schedule) -> Headers:
-    (record,) = sent(addressing(), schedule)
+    (record,) = sent(a_writer(), schedule)
     return record.headers
 
 
-def withheld(addressing: Addressing, schedule: Schedule, sent_ms: int = SENT_MS) -> Reject:
+def withheld(writer: RecordWriter, schedule: Schedule, sent_ms: int = SENT_MS) -> Reject:
     """Return why the only record is not sent."""
-    records, (reject,) = addressing.records(SHARD, [schedule], sent_ms)
+    records, (reject,) = writer.records(SHARD, [schedule], sent_ms)
     assert records == []
     return reject
 
@@ -57,7 +60,7 @@ def withheld(addressing: Addressing, schedule: Schedule, sent_ms: int = SENT_MS)
 
 
 def test_a_record_goes_to_the_target_with_key_value_and_a_receipt() -> None:
-    assert sent(addressing(), entry(None)) == [Record("target", b"value", b"key", [RECEIPT], ANY_PARTITION)]
+    assert sent(a_writer(), entry(None)) == [Record("target", b"value", b"key", [RECEIPT], ANY_PARTITION)]
 
 
 @pytest.mark.parametrize("headers", [None, []])
@@ -66,7 +69,7 @@ def test_a_record_without_headers_has_a_receipt_only(headers: Headers | None) ->
 
 
 def test_null_keys_and_values_stay_null() -> None:
-    (record,) = sent(addressing(), Schedule(DUE_MS, OFFSET, None, None, None))
+    (record,) = sent(a_writer(), Schedule(DUE_MS, OFFSET, None, None, None))
 
     assert (record.key, record.value) == (None, None)
 
@@ -113,25 +116,25 @@ def test_the_headers_of_the_schedule_itself_are_left_alone() -> None:
 
 
 def test_a_record_that_names_another_topic_goes_there() -> None:
-    (record,) = sent(addressing(), entry([("deliver-to", b"other")], 0, target="other"))
+    (record,) = sent(a_writer(), entry([("deliver-to", b"other")], 0, target="other"))
 
     assert record == Record("other", b"value", b"key", [RECEIPT], ANY_PARTITION)
 
 
 def test_by_key_the_client_chooses_the_partition() -> None:
-    records = sent(addressing(Partitioning.BY_KEY), *(schedule(DUE_MS, offset) for offset in range(3)))
+    records = sent(a_writer(Partitioning.BY_KEY), *(schedule(DUE_MS, offset) for offset in range(3)))
 
     assert [record.partition for record in records] == [ANY_PARTITION] * 3
 
 
 def test_the_same_partition_is_that_of_the_source() -> None:
-    records = sent(addressing(Partitioning.SAME_PARTITION), *(schedule(DUE_MS, offset) for offset in range(3)))
+    records = sent(a_writer(Partitioning.SAME_PARTITION), *(schedule(DUE_MS, offset) for offset in range(3)))
 
     assert [record.partition for record in records] == [SHARD] * 3
 
 
 def test_round_robin_takes_turns_across_calls() -> None:
-    turns = addressing(Partitioning.ROUND_ROBIN)
+    turns = a_writer(Partitioning.ROUND_ROBIN)
 
     pairs = [sent(turns, schedule(DUE_MS, n), schedule(DUE_MS, n + 1)) for n in range(4)]
 
@@ -143,7 +146,7 @@ def test_round_robin_takes_turns_across_calls() -> None:
 def test_in_another_topic_which_may_have_fewer_partitions_the_client_chooses_the_partition(
     partitioning: Partitioning,
 ) -> None:
-    records = sent(addressing(partitioning), *(entry(None, target="other") for _ in range(4)))
+    records = sent(a_writer(partitioning), *(entry(None, target="other") for _ in range(4)))
 
     assert [record.partition for record in records] == [ANY_PARTITION] * 4
 
@@ -152,20 +155,20 @@ def test_in_another_topic_which_may_have_fewer_partitions_the_client_chooses_the
 
 
 def test_a_record_may_be_sent_until_the_very_moment_it_expires() -> None:
-    assert len(sent(addressing(), entry(None, expires_ms=SENT_MS))) == 1
+    assert len(sent(a_writer(), entry(None, expires_ms=SENT_MS))) == 1
 
 
 def test_an_expired_record_is_withheld_untouched() -> None:
     headers: Headers = [AT, ("deliver-expires-at", b"1795269686270")]
 
-    reject = withheld(addressing(), entry(headers, SEVERAL_CONTROL_HEADERS, expires_ms=SENT_MS - 1))
+    reject = withheld(a_writer(), entry(headers, SEVERAL_CONTROL_HEADERS, expires_ms=SENT_MS - 1))
 
     detail = f"it expired at {SENT_MS - 1}, before it could be sent"
     assert reject == Reject(OFFSET, b"key", b"value", headers, DeadLetterReason.EXPIRED, detail)
 
 
 def test_a_topic_that_does_not_exist_withholds_the_record() -> None:
-    reject = withheld(addressing(), entry(None, target="nowhere"))
+    reject = withheld(a_writer(), entry(None, target="nowhere"))
 
     detail = "the topic nowhere does not exist, or this relay's user may not describe it and write to it"
     assert reject == Reject(OFFSET, b"key", b"value", None, DeadLetterReason.UNKNOWN_TARGET, detail)
@@ -180,8 +183,8 @@ def test_a_record_that_just_fits_its_topic_is_sent_and_a_byte_more_is_too_large(
     just = Schedule(DUE_MS, OFFSET, b"key", value, None, target=target)
     over = Schedule(DUE_MS, OFFSET, b"key", value + b"x", None, target=target)
 
-    assert [record.topic for record in sent(addressing(), just)] == [topic]
-    assert withheld(addressing(), over).reason is DeadLetterReason.TOO_LARGE
+    assert [record.topic for record in sent(a_writer(), just)] == [topic]
+    assert withheld(a_writer(), over).reason is DeadLetterReason.TOO_LARGE
 
 
 def fits(topic: str, value_bytes: int) -> bool:
@@ -189,7 +192,7 @@ def fits(topic: str, value_bytes: int) -> bool:
 
 
 def test_the_detail_of_a_too_large_record_names_both_sizes_and_the_setting() -> None:
-    reject = withheld(addressing(), Schedule(DUE_MS, OFFSET, b"key", b"x" * 2_000, None))
+    reject = withheld(a_writer(), Schedule(DUE_MS, OFFSET, b"key", b"x" * 2_000, None))
 
     size = record_batch_bytes(b"key", b"x" * 2_000, [RECEIPT])
     assert reject.detail == f"it takes {size} bytes with its receipt, target allows 1000 (max.message.bytes)"
@@ -197,15 +200,15 @@ def test_the_detail_of_a_too_large_record_names_both_sizes_and_the_setting() -> 
 
 def test_values_of_a_certain_size_are_sent_without_asking_for_limits() -> None:
     # Given a limit that nobody may ask for
-    certain = Addressing("shop.delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 1 // 0, FURTHER)
+    certain = RecordWriter("shop.delayed", "target", Partitioning.BY_KEY, 4, lambda topic: 1 // 0, FURTHER, Refusals())
     certain.certain_bytes = 5
 
     assert len(sent(certain, entry(None))) == 1
 
 
 def test_a_record_that_kafka_refused_before_is_withheld_with_its_reason() -> None:
-    refusing = addressing()
-    refusing.refused[SHARD, OFFSET] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "invalid record")
+    refusing = a_writer()
+    refusing.refusals.refused[SHARD, OFFSET] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "invalid record")
 
     reject = withheld(refusing, entry(None))
 
@@ -213,8 +216,8 @@ def test_a_record_that_kafka_refused_before_is_withheld_with_its_reason() -> Non
 
 
 def test_the_same_offset_of_another_shard_is_not_withheld() -> None:
-    refusing = addressing()
-    refusing.refused[SHARD + 1, OFFSET] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "invalid record")
+    refusing = a_writer()
+    refusing.refusals.refused[SHARD + 1, OFFSET] = Refused(DeadLetterReason.REFUSED_BY_KAFKA, "invalid record")
 
     assert len(sent(refusing, entry(None))) == 1
 
@@ -222,7 +225,7 @@ def test_the_same_offset_of_another_shard_is_not_withheld() -> None:
 def test_one_withheld_record_does_not_keep_back_its_neighbours() -> None:
     schedules = [schedule(DUE_MS, 1), schedule(DUE_MS, 2, value=b"x" * 2_000), schedule(DUE_MS, 3)]
 
-    records, rejects = addressing().records(SHARD, schedules, SENT_MS)
+    records, rejects = a_writer().records(SHARD, schedules, SENT_MS)
 
     assert (len(records), [reject.offset for reject in rejects]) == (2, [2])
 
@@ -232,12 +235,12 @@ def test_one_withheld_record_does_not_keep_back_its_neighbours() -> None:
 
 @pytest.mark.parametrize("topic", ["other", "target"])
 def test_a_schedule_goes_to_the_allowed_topic_that_it_names(topic: str) -> None:
-    assert [record.topic for record in sent(addressing(), entry(None, target=topic))] == [topic]
+    assert [record.topic for record in sent(a_writer(), entry(None, target=topic))] == [topic]
 
 
 @pytest.mark.parametrize("topic", ["payments", "", "no topic!", "dead", "mail"])
 def test_a_schedule_of_a_backlog_that_names_a_topic_beyond_the_allowed_ones_is_not_sent_there(topic: str) -> None:
-    reject = withheld(addressing(), entry(None, target=topic))
+    reject = withheld(a_writer(), entry(None, target=topic))
 
     assert (reject.reason, reject.detail) == (
         DeadLetterReason.FORBIDDEN_TARGET,
@@ -260,7 +263,9 @@ def test_a_schedule_of_a_backlog_that_names_a_topic_beyond_the_allowed_ones_is_n
 )
 def test_no_glob_lets_a_schedule_reach_topics_of_kafka_relays_or_gateways(topic: str) -> None:
     all_allowed = FurtherTargets(["*"], "delaytopic.team.shop")
-    everywhere = Addressing("shop.delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: 9_000, all_allowed)
+    everywhere = RecordWriter(
+        "shop.delayed", "target", Partitioning.BY_KEY, 4, lambda topic: 9_000, all_allowed, Refusals()
+    )
 
     reject = withheld(everywhere, entry(None, target=topic))
 

@@ -1,18 +1,18 @@
 from __future__ import annotations
 
 from delaytopic_api.records import DeadLetter, DeadLetterReason, Headers, parse_dead_letter
-from delaytopic_api.values import Partitioning
 from delaytopic_relay.core.commands import ANY_PARTITION, Record, Reject
-from delaytopic_relay.delivery.outbound import Addressing, FurtherTargets, Refused, record_batch_bytes
+from delaytopic_relay.delivery.batch_size import record_batch_bytes
+from delaytopic_relay.delivery.dead_letters import DeadLetters
+from delaytopic_relay.delivery.refusals import Refusals, Refused
 
 SHARD, AT_MS, OFFSET = 3, 1_795_269_686_271, 12_345
 LIMIT = 1_000
-FURTHER = FurtherTargets([], "delaytopic.team.shop")
 SOON: Headers = [("deliver-at", b"soon"), ("a", None), ("a", b"1")]
 
 
-def addressing() -> Addressing:
-    return Addressing("shop.delayed", "target", "dead", Partitioning.SAME_PARTITION, 4, lambda topic: LIMIT, FURTHER)
+def dead_letters() -> DeadLetters:
+    return DeadLetters("shop.delayed", "dead", lambda topic: LIMIT, Refusals())
 
 
 def rejected(value: bytes | None = b"value", headers: Headers | None = None, key: bytes | None = b"key") -> Reject:
@@ -20,10 +20,10 @@ def rejected(value: bytes | None = b"value", headers: Headers | None = None, key
 
 
 def letter_of(reject: Reject, refused: Refused | None = None) -> Record:
-    sender = addressing()
+    sender = dead_letters()
     if refused is not None:
-        sender.refused[SHARD, OFFSET] = refused
-    (letter,) = sender.dead_letters(SHARD, [reject], AT_MS)
+        sender.refusals.refused[SHARD, OFFSET] = refused
+    (letter,) = sender.records(SHARD, [reject], AT_MS)
     return letter
 
 
@@ -57,7 +57,7 @@ def test_what_is_appended_can_be_read_back() -> None:
 def test_dead_letters_keep_the_order_of_the_rejects() -> None:
     rejects = [Reject(offset, None, b"%d" % offset, None, DeadLetterReason.EXPIRED, "no") for offset in (7, 5, 9)]
 
-    letters = addressing().dead_letters(SHARD, rejects, AT_MS)
+    letters = dead_letters().records(SHARD, rejects, AT_MS)
 
     assert [letter.value for letter in letters] == [b"7", b"5", b"9"]
 
@@ -112,8 +112,8 @@ def test_the_dead_letter_of_a_record_that_kafka_refused_keeps_its_value() -> Non
 
 
 def test_a_dead_letter_topic_of_unknown_limit_gets_everything() -> None:
-    sender = Addressing("shop.delayed", "target", "dead", Partitioning.BY_KEY, 4, lambda topic: None, FURTHER)
+    sender = DeadLetters("shop.delayed", "dead", lambda topic: None, Refusals())
 
-    (letter,) = sender.dead_letters(SHARD, [rejected(b"x" * 2_000)], AT_MS)
+    (letter,) = sender.records(SHARD, [rejected(b"x" * 2_000)], AT_MS)
 
     assert letter.value == b"x" * 2_000
