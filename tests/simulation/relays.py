@@ -63,7 +63,7 @@ REDELIVERY = RedeliveryDialect(POLICY)
 FORMS = Forms(
     {int(ReadBy.SCHEDULER): SCHEDULER.write, int(ReadBy.REDELIVERY): REDELIVERY.write},
     REDELIVERY.letter,
-    {int(ReadBy.REDELIVERY): REDELIVERY.restate},
+    {int(ReadBy.REDELIVERY): REDELIVERY.rewrite},
 )
 """The dead letters of both are those of Redelivery, which leave out a header that the other never has."""
 

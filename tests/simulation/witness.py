@@ -24,8 +24,8 @@ class Witness:
             self._counts["path: superseded"] += leaving.superseded
         if leaving.cancelled:
             self._counts["path: cancelled"] += leaving.cancelled
-        for restated in leaving.restated:
-            self._counts["path: withdrawn on its way" if restated.due_ms is None else "path: put off"] += 1
+        for rewritten in leaving.rewritten:
+            self._counts["path: withdrawn on its way" if rewritten.due_ms is None else "path: put off"] += 1
         if leaving.too_late:
             self._counts["path: cancelled too late"] += leaving.too_late
 

@@ -51,7 +51,7 @@ class FixedShard:
         self._last_due_ms = 0
         self.size = 0
         self.far_bytes = 0
-        self.replaying = self.must_put = self.refuses_ids = self.scouts = False
+        self.replaying = self.must_put = self.refuses_ids = self.looks_ahead = False
         self.former_rules: Sequence[Generation] = ()
         self.ids_bytes = 0
         self.counted = True
@@ -86,7 +86,7 @@ class FixedShard:
         """None: records that all wait equally long have no ids."""
         return ()
 
-    def renew_terms(self, now_ms: int, *, ids_full: bool) -> None:
+    def renew_admission_limits(self, now_ms: int, *, ids_full: bool) -> None:
         """Nothing is refused: the broker's time is not ahead of the clock, and there are no ids."""
 
     def ingest(
@@ -110,7 +110,7 @@ class FixedShard:
         self.position = max(self.position, next_position)
         return NOTHING
 
-    def scout(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
+    def look_ahead(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
         """Nothing is ever written into the source."""
 
     def not_written(self, offsets: Iterable[int]) -> None:

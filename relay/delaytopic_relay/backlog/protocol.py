@@ -63,7 +63,7 @@ class Shard(Protocol):
         """Return whether records taken in before are being read again; until that is over nothing is delivered."""
         ...
 
-    scouts: bool
+    looks_ahead: bool
     """True if the source is still looked through for what relays have written into it; nothing is delivered then."""
 
     @property
@@ -116,7 +116,7 @@ class Shard(Protocol):
         """Return the ids that the backlog has to be asked about before these commands are taken in."""
         ...
 
-    def renew_terms(self, now_ms: int, *, ids_full: bool) -> None:
+    def renew_admission_limits(self, now_ms: int, *, ids_full: bool) -> None:
         """Decide what is taken in from now on; to be called before records are."""
         ...
 
@@ -124,7 +124,7 @@ class Shard(Protocol):
         """Sort a chunk, with the backlog's answer for `unknown_ids`, and return what leaves at once."""
         ...
 
-    def scout(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
+    def look_ahead(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
         """Take note of what relays have written into the source, of commands that are read properly later on."""
         ...
 

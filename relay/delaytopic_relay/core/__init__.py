@@ -1,4 +1,4 @@
-"""The state of one partition, without any backlog: commands in due order, ids, progress, rules, terms."""
+"""The state of one partition, without any backlog: commands in due order, ids, progress, rules, admission limits."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ __all__ = [
     "Postpone",
     "Record",
     "Reject",
-    "Restated",
+    "Rewritten",
     "Schedule",
     "SourceMessage",
     "new_record",
@@ -147,7 +147,7 @@ class Dialect(Protocol):
         ...
 
 
-class Restated(NamedTuple):
+class Rewritten(NamedTuple):
     """A command that the relay writes into the source, in the transaction that moves past the one it stands for.
 
     With `due_ms` it is the schedule, put off to that time. Without, the schedule was written so and is withdrawn by
@@ -181,7 +181,7 @@ class Leaving(NamedTuple):
     superseded: int = 0
     cancelled: int = 0
     too_late: int = 0
-    restated: Sequence[Restated] = ()
+    rewritten: Sequence[Rewritten] = ()
 
 
 NOTHING = Leaving([], [])

@@ -5,8 +5,8 @@ schedule with the id has passed; entries of schedules in the backlog live there 
 command itself may be below the offset that a successor reads from.
 
 What was put off cannot wait under another key than its record's: when it leaves, it is written into the source again,
-and is on its way (a `Flight`) until it is read there. Commands that lie between count as later than it: it has the rank
-of the command that has put it off. docs/adr/0022 has the argument.
+and is `InTransit` until it is read there. Commands that lie between count as later than it: it has the rank of the
+command that has put it off. docs/adr/0022 has the argument.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from delaytopic_relay.core.commands import (
     Command,
     DueKey,
     Postpone,
-    Restated,
+    Rewritten,
     Schedule,
     rank_of,
 )
@@ -129,7 +129,7 @@ def apply_postpone(known: IdState | None, postpone: Postpone) -> IdState | None:
     return known._replace(postponed=latest)
 
 
-class Flight(NamedTuple):
+class InTransit(NamedTuple):
     """Commands of one id that relays have written into the source and that are not read there yet.
 
     `ranks` are theirs, in the order in which they are there. `position` is where whoever comes next has to begin to
@@ -141,9 +141,9 @@ class Flight(NamedTuple):
     position: int
     origin: int = -1
 
-    def and_then(self, rank: int, origin: int = -1) -> Flight:
+    def and_then(self, rank: int, origin: int = -1) -> InTransit:
         """Return it with one command more."""
-        return Flight((*self.ranks, rank), self.position, origin)
+        return InTransit((*self.ranks, rank), self.position, origin)
 
 
 _NAMED = (Schedule, Cancel, Postpone)
@@ -158,9 +158,9 @@ class IdTable:
         self._found: Mapping[bytes, IdState] = {}
         self._to_put: dict[bytes, IdState] = {}
         self._to_forget: set[bytes] = set()
-        self._flights: dict[bytes, Flight] = {}
+        self._in_transit: dict[bytes, InTransit] = {}
         """In the order of their positions. Their states stay in memory."""
-        self._restated: list[Restated] = []
+        self._rewritten: list[Rewritten] = []
         self.puts_off = False
         """True if anything was ever put off here: the pages ask."""
 
@@ -248,13 +248,13 @@ class IdTable:
         reads it without what came before.
         """
         assert schedule.id is not None
-        known, flight = self._known(schedule.id), self._flights.get(schedule.id)
+        known, in_transit = self._known(schedule.id), self._in_transit.get(schedule.id)
         self.schedule(schedule, far=far)
         self._land(schedule.id, rank_of(schedule))
-        if known is None or flight is None:
+        if known is None or in_transit is None:
             return
         if known.offset > rank_of(schedule):
-            self._restated.append(Restated(schedule, rank_of(schedule) + 1))
+            self._rewritten.append(Rewritten(schedule, rank_of(schedule) + 1))
         elif known.puts_off(schedule):
             state = self._known(schedule.id)
             assert state is not None
@@ -280,14 +280,14 @@ class IdTable:
         assert schedule.id is not None
         assert state.postponed is not None
         due_ms, rank = state.postponed
-        self._restated.append(Restated(schedule, rank, due_ms))
-        former = self._flights.get(schedule.id, Flight((), position))
-        self._flights[schedule.id] = former.and_then(rank, schedule.offset)
+        self._rewritten.append(Rewritten(schedule, rank, due_ms))
+        former = self._in_transit.get(schedule.id, InTransit((), position))
+        self._in_transit[schedule.id] = former.and_then(rank, schedule.offset)
         self._states[schedule.id] = state._replace(offset=rank, withdrawn=False, postponed=None, stored=False)
 
-    def take_restated(self) -> Sequence[Restated]:
+    def take_rewritten(self) -> Sequence[Rewritten]:
         """Return what has to be written into the source, and forget it."""
-        taken, self._restated = tuple(self._restated), []
+        taken, self._rewritten = tuple(self._rewritten), []
         return taken
 
     def announce(self, command: Schedule | Cancel, position: int) -> None:
@@ -300,8 +300,8 @@ class IdTable:
             nothing = IdState(-1, True, NOTHING_DELIVERED, False)
             state = apply_cancel(known or nothing, command).state
         assert state is not None
-        former = self._flights.get(command.id, Flight((), position))
-        self._flights[command.id] = former.and_then(rank_of(command))
+        former = self._in_transit.get(command.id, InTransit((), position))
+        self._in_transit[command.id] = former.and_then(rank_of(command))
         self._states[command.id] = state
 
     def refused(self, schedule: Schedule) -> None:
@@ -312,23 +312,23 @@ class IdTable:
     def not_written(self, offsets: Iterable[int]) -> None:
         """The schedules at these offsets could not be written again: they are dead letters instead."""
         origins = {*offsets}
-        for name, flight in [*self._flights.items()]:
-            if flight.origin in origins:
+        for name, in_transit in [*self._in_transit.items()]:
+            if in_transit.origin in origins:
                 self._states[name] = self._states[name]._replace(withdrawn=True, postponed=None)
-                self._keep_flight(name, Flight(flight.ranks[:-1], flight.position))
+                self._keep_in_transit(name, InTransit(in_transit.ranks[:-1], in_transit.position))
 
     def _land(self, name: bytes, rank: int) -> None:
         """A command that was on its way is here, and with it all that were written before."""
-        flight = self._flights.get(name)
-        if flight is not None:
-            self._keep_flight(name, flight._replace(ranks=tuple(r for r in flight.ranks if r > rank)))
+        in_transit = self._in_transit.get(name)
+        if in_transit is not None:
+            self._keep_in_transit(name, in_transit._replace(ranks=tuple(r for r in in_transit.ranks if r > rank)))
 
-    def _keep_flight(self, name: bytes, flight: Flight) -> None:
+    def _keep_in_transit(self, name: bytes, in_transit: InTransit) -> None:
         """Keep what is still on its way of an id; with nothing, its state is needed for what is in memory alone."""
-        if flight.ranks:
-            self._flights[name] = flight
+        if in_transit.ranks:
+            self._in_transit[name] = in_transit
             return
-        del self._flights[name]
+        del self._in_transit[name]
         if name not in self._last_in_memory and (state := self._states.pop(name, None)) is not None:
             # The backlog was not asked about it for what follows in this chunk.
             self._found = {**self._found, name: state}
@@ -336,18 +336,18 @@ class IdTable:
     @property
     def held_from(self) -> int | None:
         """The offset that whoever comes next has to read from, so that it knows of what is on its way."""
-        return next((flight.position for flight in self._flights.values()), None)
+        return next((in_transit.position for in_transit in self._in_transit.values()), None)
 
-    def until_restated(self, commands: Sequence[Command], position: int) -> Sequence[Command]:
+    def until_rewritten(self, commands: Sequence[Command], position: int) -> Sequence[Command]:
         """Return the commands before the first for which something would have to be written into the source.
 
         `position` is the committed one: for what is below that was done.
         """
-        if not self._flights:
+        if not self._in_transit:
             return commands
         touched: set[bytes] = set()
         for place, command in enumerate(commands):
-            if not isinstance(command, Schedule | Cancel | Postpone) or command.id not in self._flights:
+            if not isinstance(command, Schedule | Cancel | Postpone) or command.id not in self._in_transit:
                 continue
             assert command.id is not None
             state = self._states[command.id]
@@ -418,11 +418,11 @@ class IdTable:
         if in_effect and state.postponed is not None and state.puts_off(schedule):
             self._put_off(schedule, state, position)
             delivered = False
-        elif in_effect and (not is_last or name in self._flights):
+        elif in_effect and (not is_last or name in self._in_transit):
             self._keep(name, state._replace(offset=rank, withdrawn=True, postponed=None), None)
         if key >= self._last_in_memory.get(name, key):
             self._last_in_memory.pop(name, None)
-            if name not in self._flights:
+            if name not in self._in_transit:
                 del self._states[name]
         return delivered
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from delaytopic_api.relay import BucketStatus
+from delaytopic_relay.core.admission_limits import ANY_SIZE, NOTHING_MS, Admission
 from delaytopic_relay.core.calendar import SLOT_MS, Calendar
 from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Leaving, Postpone, Reject, Schedule
 from delaytopic_relay.core.entries import Summary, due_at, sizes, summary, unnamed
@@ -20,7 +21,6 @@ from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation, Generations
 from delaytopic_relay.core.suspension import until_departure
-from delaytopic_relay.core.terms import ANY_SIZE, NOTHING_MS, Admission
 
 MOST_LOOKED_AT = 10_000
 """Schedules in the memory of one shard, for a list: up to 3 ms of the loop's time for a burst, else some tenths."""
@@ -75,11 +75,11 @@ class ShardCore(ABC):
         """L of the last commit: whatever is below it and not done is in the backlog."""
         self.calendar = Calendar()
         self.ids = IdTable()
-        self.admission = Admission(progress.terms)
+        self.admission = Admission(progress.admission_limits)
         self.rules = Generations(progress.generations, progress.floor)
         self.epochs = Epochs(progress, start)
         self.replay_until = progress.position
-        self.scouts = False
+        self.looks_ahead = False
         """True if it is still being looked ahead for commands that relays have written into the source."""
         self._horizon_ms = horizon_ms
         self._frontier_ms = 0
@@ -117,12 +117,12 @@ class ShardCore(ABC):
     @property
     def replaying(self) -> bool:
         """Return whether records taken in before are being read again; until that is over nothing is delivered."""
-        return self.position < self.replay_until or self.scouts
+        return self.position < self.replay_until or self.looks_ahead
 
     def without_departures(self, commands: Sequence[Command], now_ms: int) -> Sequence[Command]:
         """Return those of a chunk that can be taken in while only what is due by then may leave."""
         kept = until_departure(commands, self.cursor, self.replay_until, now_ms)
-        return self.ids.until_restated(kept, self.replay_until)
+        return self.ids.until_rewritten(kept, self.replay_until)
 
     @property
     def size(self) -> int:
@@ -157,7 +157,7 @@ class ShardCore(ABC):
 
     # -- taking in
 
-    def scout(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
+    def look_ahead(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
         """Take note of what relays have written into the source, of commands that are read properly later on.
 
         `found` is as for `ingest`.
@@ -175,7 +175,7 @@ class ShardCore(ABC):
         """Return the ids that the backlog has to be asked about before these commands are taken in."""
         return self.ids.unknown(commands)
 
-    def renew_terms(self, now_ms: int, *, ids_full: bool) -> None:
+    def renew_admission_limits(self, now_ms: int, *, ids_full: bool) -> None:
         """Decide what is taken in from now on; to be called before records are."""
         offset = max(self.position, self.replay_until)
         max_delay_ms = self.rules.max_delay_ms(offset)
@@ -190,7 +190,7 @@ class ShardCore(ABC):
         if commands and unnamed(commands) and self._waits(commands, span := summary(commands)):
             self._ingest_unnamed(commands, span)
             self._passed(next_position)
-            return Leaving([], [], restated=self.ids.take_restated())
+            return Leaving([], [], rewritten=self.ids.take_rewritten())
         near: list[Schedule] = []
         far: list[Schedule] = []
         leaving = Leaving([], [])
@@ -217,7 +217,7 @@ class ShardCore(ABC):
         self._passed(next_position)
         leaving.schedules.sort(key=_key)
         superseded, cancelled, too_late = counts
-        return Leaving(*leaving[:2], superseded, cancelled, too_late, self.ids.take_restated())
+        return Leaving(*leaving[:2], superseded, cancelled, too_late, self.ids.take_rewritten())
 
     def _waits(self, schedules: Sequence[Schedule], span: Summary) -> bool:
         """Return whether all schedules without an id are taken in, and none leaves at once, without a look at each."""
@@ -254,7 +254,7 @@ class ShardCore(ABC):
         return self.ids.schedule(schedule, far=far) and fresh
 
     def _other(self, command: Command, leaving: Leaving, counts: list[int]) -> None:
-        """Apply a command that delivers nothing; one that puts off may be refused by the terms at its offset."""
+        """Apply a command that delivers nothing; one that puts off may be refused by the limits at its offset."""
         fresh = command.offset >= self.replay_until
         if type(command) is Cancel:
             withdrew = self.ids.cancel(command)
@@ -268,7 +268,7 @@ class ShardCore(ABC):
                 leaving.rejects.append(refused)
 
     def _admitted(self, commands: Sequence[Command], rejects: list[Reject]) -> Sequence[Command]:
-        """Return those that the terms at their offsets allow.
+        """Return those that the limits at their offsets allow.
 
         The others are rejects, unless they were refused before.
         """
@@ -334,7 +334,7 @@ class ShardCore(ABC):
             return NOTHING
         self.done = self.done.moved(DueKey(taken[-1].due_ms, taken[-1].offset))
         due = self.ids.without_superseded(taken, self.position)
-        return Leaving(due, [], restated=self.ids.take_restated())
+        return Leaving(due, [], rewritten=self.ids.take_rewritten())
 
     def _keep_far(self, far: Sequence[Schedule]) -> None:
         """Keep what waits for the next put."""
@@ -358,10 +358,10 @@ class ShardCore(ABC):
             offset = min(offset, held)
         self._end_rules()
         offset = max(offset, self.rules.floor)
-        terms, generations, floor = self.admission.kept(self.cursor), self.rules.kept, self.rules.floor
+        admission_limits, generations, floor = self.admission.kept(self.cursor), self.rules.kept, self.rules.floor
         cursor, ahead = self.done
         identity = self.epochs.identity(position, self.position)
-        return Progress(offset, position, cursor, owner, None, terms, generations, floor, identity, ahead)
+        return Progress(offset, position, cursor, owner, None, admission_limits, generations, floor, identity, ahead)
 
     def _end_rules(self) -> None:
         """Forget former rules by which nothing waits any more."""

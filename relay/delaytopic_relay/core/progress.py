@@ -13,11 +13,11 @@ import re
 from hashlib import sha256
 from typing import NamedTuple, Self
 
+from delaytopic_relay.core.admission_limits import AdmissionLimits, decode_admission_limits, encode_admission_limits
 from delaytopic_relay.core.bucket_state import BucketsState, decode_buckets, encode_buckets, number_of
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.done import Ahead, Done, decode_ahead, encode_ahead
 from delaytopic_relay.core.rules import Generation, decode_generations, encode_generations
-from delaytopic_relay.core.terms import Terms, decode_terms, encode_terms
 from delaytopic_relay.errors import ProgressError
 
 VERSION = "5"
@@ -71,10 +71,10 @@ def mark_of(kafka_id: str) -> str:
 class Progress(NamedTuple):
     """L, P and C, and the `transactional.id` of the relay that wrote them ("" after a hand-over).
 
-    `buckets` is how the bucket topics stand; None with another backlog. `terms` are those by which records below P were
-    taken in or refused; none if all were taken in. `generations` are the rules by which records are read that may still
-    wait, and `floor` is the offset below which all is done, by whatever rules. `ahead` is what a clock that was ahead
-    has delivered above the cursor.
+    `buckets` is how the bucket topics stand; None with another backlog. `admission_limits` are those by which records
+    below P were taken in or refused; none if all were taken in. `generations` are the rules by which records are read
+    that may still wait, and `floor` is the offset below which all is done, by whatever rules. `ahead` is what a clock
+    that was ahead has delivered above the cursor.
     """
 
     offset: int
@@ -82,7 +82,7 @@ class Progress(NamedTuple):
     cursor: DueKey
     owner: str = ""
     buckets: BucketsState | None = None
-    terms: tuple[Terms, ...] = ()
+    admission_limits: tuple[AdmissionLimits, ...] = ()
     generations: tuple[Generation, ...] = ()
     floor: int = 0
     identity: Identity = UNKNOWN
@@ -104,7 +104,7 @@ def fresh_progress(start: int) -> Progress:
 def encode_metadata(progress: Progress) -> str:
     """The metadata text to commit beside `progress.offset`.
 
-    `version;P;due_ms;offset;floor;ahead;identity;generations;terms;buckets;owner`, each but the numbers empty where
+    `version;P;due_ms;offset;floor;ahead;identity;generations;limits;buckets;owner`, each but the numbers empty where
     there is nothing to say. P is followed by `+` and the number of takeovers if there were any, the epoch by that of
     offsets behind the last record.
     """
@@ -119,7 +119,7 @@ def encode_metadata(progress: Progress) -> str:
         encode_ahead(progress.ahead),
         "" if identity == UNKNOWN else f"{identity.cluster}:{identity.topic}:{_counted(identity.epoch, identity.gap)}",
         encode_generations(progress.generations),
-        encode_terms(progress.terms),
+        encode_admission_limits(progress.admission_limits),
         encode_buckets(progress.buckets) if progress.buckets is not None else "",
         progress.owner,
     )
@@ -141,7 +141,7 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
             f"the metadata {metadata[:80]!r} of committed offset {offset} is not of this version of the relay; "
             "run the version that wrote it, or reset the group's offset to start from there without it"
         )
-    taken, *numbers, ahead, identity, generations, terms, buckets, owner = fields
+    taken, *numbers, ahead, identity, generations, admission_limits, buckets, owner = fields
     try:
         position, takeovers = _decode_counted(taken)
         due_ms, cursor_offset, floor = map(number_of, numbers)
@@ -151,7 +151,7 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
             DueKey(due_ms, cursor_offset),
             owner,
             decode_buckets(buckets) if buckets else None,
-            decode_terms(terms) if terms else (),
+            decode_admission_limits(admission_limits) if admission_limits else (),
             decode_generations(generations),
             floor,
             _decode_identity(identity),

@@ -13,7 +13,7 @@ from delaytopic_relay.core.commands import (
     NO_CONTROL_HEADER,
     Record,
     Reject,
-    Restated,
+    Rewritten,
     Schedule,
     new_record,
 )
@@ -57,7 +57,7 @@ class RecordWriter:
         self._partitions = partitions
         self._limit = limit
         self._further = further
-        self._writers, self._restaters = forms.writers, forms.restaters
+        self._writers, self._rewriters = forms.writers, forms.rewriters
         self.refusals = refusals
         self._refused = refusals.refused
         self._next_partition = 0
@@ -196,30 +196,32 @@ class RecordWriter:
             r._replace(partition=self._turn()) if r.topic == self._target and r.partition < 0 else r for r in records
         ]
 
-    def restated(self, partition: int, restated: Sequence[Restated], sent_ms: int) -> tuple[list[Record], list[Reject]]:
+    def rewritten(
+        self, partition: int, rewritten: Sequence[Rewritten], sent_ms: int
+    ) -> tuple[list[Record], list[Reject]]:
         """The records for the source itself, and the schedules that cannot be written there once more."""
         sending = Sending(self._source, partition, sent_ms)
         records: list[Record] = []
         rejects: list[Reject] = []
-        for each in restated:
-            record = self._restated(each, sending)
+        for each in rewritten:
+            record = self._rewritten(each, sending)
             if isinstance(record, Record):
                 records.append(record)
             elif each.due_ms is not None:
                 rejects.append(record)
         return records, rejects
 
-    def _restated(self, restated: Restated, sending: Sending) -> Record | Reject:
-        schedule = restated.schedule
-        restater = self._restaters.get(schedule.control)
-        if restater is None:
+    def _rewritten(self, rewritten: Rewritten, sending: Sending) -> Record | Reject:
+        schedule = rewritten.schedule
+        rewriter = self._rewriters.get(schedule.control)
+        if rewriter is None:
             detail = "it was put off by a record of another dialect than its own"
             return _reject(schedule, DeadLetterReason.UNSUPPORTED, detail)
         refused = self.refusals.taken((sending.partition, schedule.offset))
         if refused is not None:
             return _reject(schedule, refused.reason, refused.detail)
         try:
-            record = restater(restated, sending)
+            record = rewriter(rewritten, sending)
         except RecordError as error:
             return _reject(schedule, error.reason, error.detail)
         return self._too_large(sending.partition, schedule, record) or record

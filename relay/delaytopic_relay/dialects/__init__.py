@@ -25,7 +25,7 @@ from delaytopic_relay.dialects.redelivery import RedeliveryDialect
 from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
 from delaytopic_relay.dialects.scheduler_json import SchedulerJsonDialect
 from delaytopic_relay.dialects.timebridge import TimebridgeDialect
-from delaytopic_relay.dialects.writing import LetterWriter, ReadBy, Restater, Writer, WritingDialect, untouched
+from delaytopic_relay.dialects.writing import LetterWriter, ReadBy, Rewriter, Writer, WritingDialect, untouched
 from delaytopic_relay.errors import UnknownRules
 
 __all__ = ["NATIVE_FORMS", "Forms", "dialect_by", "dialect_for", "forms_for", "rules_of"]
@@ -41,7 +41,7 @@ class Forms(NamedTuple):
     writers: Mapping[int, Writer]
     """By `Schedule.control`. All dialects': what waits was read by the one that the DelayTopic had then."""
     letter: LetterWriter
-    restaters: Mapping[int, Restater] = MappingProxyType({})
+    rewriters: Mapping[int, Rewriter] = MappingProxyType({})
     """Of dialects that put off, likewise."""
 
 
@@ -96,8 +96,8 @@ def forms_for(config: RelayConfig) -> Forms:
     foreign = {name: make(config) for name, make in _WRITERS.items()}
     current = foreign.get(config.schedule.dialect)
     writers = {int(dialect.read_by): dialect.write for dialect in foreign.values()}
-    restaters = {int(ReadBy.REDELIVERY): _redelivery_writer(config).restate}
-    return Forms(writers, current.letter if current is not None else untouched, restaters)
+    rewriters = {int(ReadBy.REDELIVERY): _redelivery_writer(config).rewrite}
+    return Forms(writers, current.letter if current is not None else untouched, rewriters)
 
 
 def _policy(rules: Rules, target: str) -> RoutePolicy:

@@ -186,7 +186,7 @@ def due_at(policy: Policy, record: SourceRecord, due_ms: int) -> int:
     """Return the instant that a record names, if `maxDelay` allows it. Raises `RecordError`.
 
     An instant needs no timestamp: of a record without one a relay knows that it may not wait longer from now on than
-    any other, which its terms say, as of one whose timestamp is ahead of the clock.
+    any other, which its admission limits say, as of one whose timestamp is ahead of the clock.
     """
     timestamp_ms = record.timestamp_ms
     if timestamp_ms is not None:

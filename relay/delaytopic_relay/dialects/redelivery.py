@@ -20,7 +20,7 @@ from delaytopic_relay.core.commands import (
     Postpone,
     Record,
     Reject,
-    Restated,
+    Rewritten,
     Schedule,
     new_record,
 )
@@ -82,7 +82,7 @@ class RedeliveryDialect(ReadingDialect):
         if marker.type == END:
             if ENDED in ours:
                 return Ignore(record.offset)
-            _, rank = _restated(record, ours)
+            _, rank = _rewritten(record, ours)
             return Cancel(record.offset, identity, rank)
         if marker.type == KEEPALIVE:
             due_ms = self._due_ms(record, marker)
@@ -95,7 +95,7 @@ class RedeliveryDialect(ReadingDialect):
     def _start(
         self, record: SourceRecord, marker: Marker, identity: bytes, ours: Mapping[str, bytes | None]
     ) -> Schedule:
-        due_ms, rank = _restated(record, ours) if ours else (None, None)
+        due_ms, rank = _rewritten(record, ours) if ours else (None, None)
         if due_ms is None:
             rank = None
             _refuse_more_headers(record.headers)
@@ -139,9 +139,9 @@ class RedeliveryDialect(ReadingDialect):
         end = _end(schedule, marker, sending, [_REDELIVERED])
         return Draft(marker.key, marker.value, headers, along=(end,))
 
-    def restate(self, restated: Restated, sending: Sending) -> Record:
+    def rewrite(self, rewritten: Rewritten, sending: Sending) -> Record:
         """The START marker again, with the time that it is put off to, or the END marker of one that is withdrawn."""
-        schedule, rank, due_ms = restated
+        schedule, rank, due_ms = rewritten
         due = b"%d" % due_ms if due_ms is not None else b""
         place = (due, sending.partition, schedule.offset, rank, sending.source.encode())
         own: Headers = [(RESTATED, b"%b:%d:%d:%d:%b" % place)]
@@ -185,7 +185,7 @@ def _count(headers: Mapping[str, bytes | None]) -> int:
     return int(text)
 
 
-def _restated(record: SourceRecord, ours: Mapping[str, bytes | None]) -> tuple[int | None, int | None]:
+def _rewritten(record: SourceRecord, ours: Mapping[str, bytes | None]) -> tuple[int | None, int | None]:
     """Return the due time and the rank that a relay has written on a marker.
 
     Somebody else may have written such a header: one that no relay can have written counts for nothing.

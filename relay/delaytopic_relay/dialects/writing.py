@@ -19,7 +19,7 @@ from delaytopic_relay.core.commands import (
     Command,
     Record,
     Reject,
-    Restated,
+    Rewritten,
     Schedule,
     SourceMessage,
     new_record,
@@ -78,7 +78,7 @@ Raises `RecordError` for a schedule that it cannot write: then somebody else wro
 """
 
 
-Restater = Callable[[Restated, Sending], Record]
+Rewriter = Callable[[Rewritten, Sending], Record]
 """Writes what a dialect that puts off has to say in its own source. Raises `RecordError` as a `Writer` does."""
 
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from delaytopic_api.relay import RelayState
 from delaytopic_process.open_transactions import OpenTransaction
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
+from delaytopic_relay.core.admission_limits import NEVER_MS
 from delaytopic_relay.core.commands import Cancel, Command, Leaving, Record, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import succeed
 from delaytopic_relay.core.second_clock import ClockState
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
-from delaytopic_relay.core.terms import NEVER_MS
 from delaytopic_relay.delivery.dead_letters import DeadLetters
 from delaytopic_relay.delivery.reachability import Trouble
 from delaytopic_relay.delivery.record_writer import RecordWriter
@@ -137,9 +137,9 @@ class Loop:
         self._learn = parts.learn
         self._id_bytes = parts.id_bytes
         self._deferred: dict[int, Sequence[Command]] = {}
-        self._scouting: dict[int, int] = {}
+        self._looking_ahead: dict[int, int] = {}
         """The offsets up to which partitions are looked through, before they are read from where they stand."""
-        self._scouted: set[int] = set()
+        self._looked_ahead: set[int] = set()
         self._unreadable = Unreadable()
         self._clock = parts.clock
         self._due = DueTime(parts.clock, parts.second_clock, suspended=parts.suspension.delivery)
@@ -200,11 +200,11 @@ class Loop:
             self.waiting.pop(partition, None)
             self._committed.pop(partition, None)
             self._deferred.pop(partition, None)
-            self._scouting.pop(partition, None)
+            self._looking_ahead.pop(partition, None)
             self._rules_wait.pop(partition, None)
         self._reading.forget(partitions)
         self._paused -= partitions
-        self._scouted -= partitions
+        self._looked_ahead -= partitions
         self._unreadable.forget(partitions)
         self._takeover.forget(partitions)
         self._writer.refusals.forget(partitions)
@@ -263,7 +263,7 @@ class Loop:
             self._due.compare()
             for partition, chunk in chunks.items():
                 self._ingest(partition, chunk)
-            self._end_scouting()
+            self._end_looking_ahead()
             self._apply_deferred()
             if self._hold_ms() == 0:
                 self._store(self._manager.put_early(self.shards.values()))
@@ -317,8 +317,8 @@ class Loop:
         self._committed.clear()
         self._paused.clear()
         self._deferred.clear()
-        self._scouting.clear()
-        self._scouted.clear()
+        self._looking_ahead.clear()
+        self._looked_ahead.clear()
         self._rules_wait.clear()
         self._open = self._moved = self._stored = False
         self._sent = self._taken = 0
@@ -338,9 +338,9 @@ class Loop:
         if self._target_is_spent:
             self._target.replace()
             self._target_is_spent = False
-        for partition, (shard, plan, scout_until) in self._takeover.recover(wanted).items():
-            if scout_until is not None:
-                self._scouting[partition] = scout_until
+        for partition, (shard, plan, look_ahead_until) in self._takeover.recover(wanted).items():
+            if look_ahead_until is not None:
+                self._looking_ahead[partition] = look_ahead_until
             cause = self.waiting.pop(partition)
             self.shards[partition] = shard
             self._reading.follow(partition, plan.progress.generations)
@@ -364,8 +364,8 @@ class Loop:
             self._events.stuck(partition, still)
         commands: Sequence[Command] = chunk.commands
         end = chunk.end
-        if partition in self._scouting:
-            self._scout(partition, shard, commands, end)
+        if partition in self._looking_ahead:
+            self._look_ahead(partition, shard, commands, end)
             return
         known = shard.epochs.note(chunk.epochs)
         if known is not None:
@@ -383,22 +383,22 @@ class Loop:
             shard.reached_end(end)
             self._note_moved()
 
-    def _scout(self, partition: int, shard: Shard, commands: Sequence[Command], end: int | None) -> None:
+    def _look_ahead(self, partition: int, shard: Shard, commands: Sequence[Command], end: int | None) -> None:
         """Note what relays have written into the source; what lies in front of it is read with that in mind."""
-        restated = [c for c in commands if isinstance(c, Schedule | Cancel) and c.rank is not None]
-        if restated:
-            shard.scout(restated, self._manager.look_up(shard, shard.unknown_ids(restated)))
+        rewritten = [c for c in commands if isinstance(c, Schedule | Cancel) and c.rank is not None]
+        if rewritten:
+            shard.look_ahead(rewritten, self._manager.look_up(shard, shard.unknown_ids(rewritten)))
         reached = max(end or 0, commands[-1].offset + 1 if commands else 0)
-        if reached >= self._scouting[partition]:
-            self._scouted.add(partition)
+        if reached >= self._looking_ahead[partition]:
+            self._looked_ahead.add(partition)
 
-    def _end_scouting(self) -> None:
+    def _end_looking_ahead(self) -> None:
         """Read what was looked through."""
-        for partition in [*self._scouted]:
+        for partition in [*self._looked_ahead]:
             self._source.read_from(partition, self._committed[partition].offset)
-            self._scouted.discard(partition)
-            del self._scouting[partition]
-            self.shards[partition].scouts = False
+            self._looked_ahead.discard(partition)
+            del self._looking_ahead[partition]
+            self.shards[partition].looks_ahead = False
 
     def _apply(self, partition: int, shard: Shard, commands: Sequence[Command]) -> None:
         if not self._holding.takes_in(partition):
@@ -417,7 +417,7 @@ class Loop:
         self._taken += len(commands)
         next_position = commands[-1].offset + 1
         ids_full = shard.ids_bytes > self._id_bytes // len(self.shards)
-        shard.renew_terms(self._clock.now_ms(), ids_full=ids_full)
+        shard.renew_admission_limits(self._clock.now_ms(), ids_full=ids_full)
         found = self._manager.look_up(shard, shard.unknown_ids(commands))
         leaving = shard.ingest(commands, next_position, found)
         self._send(partition, leaving, now_ms if now_ms != NOTHING_DUE_MS else self._clock.now_ms())
@@ -443,7 +443,7 @@ class Loop:
             partition, before = shard.partition, (shard.cursor, shard.former_rules)
             leaving = shard.take_due(now_ms, DUE_LIMIT)
             self._behind = self._behind or len(leaving.schedules) >= DUE_LIMIT
-            if leaving.schedules or leaving.rejects or leaving.restated:
+            if leaving.schedules or leaving.rejects or leaving.rewritten:
                 self._send(partition, leaving, now_ms)
             elif (shard.cursor, shard.former_rules) != before:
                 # The cursor has passed what was refused after all, or former rules have ended while nothing is due.
@@ -466,7 +466,7 @@ class Loop:
         that has jumped ahead expired.
         """
         self._events.commands(leaving)
-        if not leaving.schedules and not leaving.rejects and not leaving.restated:
+        if not leaving.schedules and not leaving.rejects and not leaving.rewritten:
             return
         if self._learn is not None and (named := {s.target for s in leaving.schedules if s.target is not None}):
             self._learn(named)
@@ -474,17 +474,17 @@ class Loop:
         now_ms = max(decided_ms, self._due.now_ms())
         records, late_rejects = self._writer.packed(partition, leaving.schedules, now_ms)
         not_written: list[Reject] = []
-        if leaving.restated:
-            restated, not_written = self._writer.restated(partition, leaving.restated, now_ms)
-            records += restated
+        if leaving.rewritten:
+            rewritten, not_written = self._writer.rewritten(partition, leaving.rewritten, now_ms)
+            records += rewritten
             self.shards[partition].not_written([reject.offset for reject in not_written])
         rejects = [*leaving.rejects, *late_rejects, *not_written]
         self._begin()
         if not self._sent:
             self._tick_started_ms = self._clock.monotonic_ms()
         if not self._pace.transactional:
-            self._tick_sent.add(partition, [*leaving.schedules, *(each.schedule for each in leaving.restated)])
-        self._sent += len(leaving.schedules) + len(leaving.restated) + len(leaving.rejects)
+            self._tick_sent.add(partition, [*leaving.schedules, *(each.schedule for each in leaving.rewritten)])
+        self._sent += len(leaving.schedules) + len(leaving.rewritten) + len(leaving.rejects)
         self._target.send(records)
         if rejects:
             self._target.send(self._dead_letters.records(partition, rejects, now_ms))

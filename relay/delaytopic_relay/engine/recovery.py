@@ -65,7 +65,7 @@ class Recovered(NamedTuple):
 
     shard: Shard
     plan: Plan
-    scout_until: int | None = None
+    look_ahead_until: int | None = None
     """The offset up to which the source is looked through before it is read; None where it need not be."""
 
 
@@ -145,17 +145,17 @@ class Takeover:
         recovered: dict[int, Recovered] = {}
         for partition, (shard, plan) in opened.items():
             try:
-                scout_until = self._scout_until(partition, plan)
-                begin = plan.progress.offset if scout_until is None else plan.progress.position
+                look_ahead_until = self._look_ahead_until(partition, plan)
+                begin = plan.progress.offset if look_ahead_until is None else plan.progress.position
                 self._source.read_from(partition, begin)
             except Unavailable as error:
                 self._events.stuck(partition, error)
             else:
-                shard.scouts = scout_until is not None
+                shard.looks_ahead = look_ahead_until is not None
                 self._lost.pop(partition, None)
                 if plan.missing_offsets:
                     self.missing[partition] = plan.missing_offsets
-                recovered[partition] = Recovered(shard, plan, scout_until)
+                recovered[partition] = Recovered(shard, plan, look_ahead_until)
         return recovered
 
     def _open(self, plans: Mapping[int, Plan]) -> dict[int, tuple[Shard, Plan]]:
@@ -167,7 +167,7 @@ class Takeover:
                 self._events.stuck(partition, error)
         return opened
 
-    def _scout_until(self, partition: int, plan: Plan) -> int | None:
+    def _look_ahead_until(self, partition: int, plan: Plan) -> int | None:
         """Return the source's end, behind all that former owners have written into it.
 
         None where no dialect writes commands into the source, which count before they are read.

@@ -8,7 +8,7 @@ from typing import Any
 from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_target
 
 from delaytopic_api.records import RESTATED
-from delaytopic_relay.core.commands import Record, Restated, Schedule
+from delaytopic_relay.core.commands import Record, Rewritten, Schedule
 from delaytopic_relay.core.ids import IdState, IdTable
 from delaytopic_relay.delivery.batches import Batch, one_by_one
 from delaytopic_relay.dialects import scheduler
@@ -70,7 +70,7 @@ def forgets_what_is_on_its_way() -> Sequence[Patch]:
 
     def put_off(self: IdTable, schedule: Schedule, *arguments: Any, **keywords: Any) -> None:
         original(self, schedule, *arguments, **keywords)
-        del self._flights[schedule.id or b""]
+        del self._in_transit[schedule.id or b""]
 
     return [(IdTable, "_put_off", put_off)]
 
@@ -80,16 +80,16 @@ def lets_go_of_the_offset() -> Sequence[Patch]:
 
 
 def does_not_look_ahead() -> Sequence[Patch]:
-    return [(Takeover, "_scout_until", lambda self, partition, plan: None)]
+    return [(Takeover, "_look_ahead_until", lambda self, partition, plan: None)]
 
 
 def says_no_withdrawal() -> Sequence[Patch]:
-    original = IdTable.take_restated
+    original = IdTable.take_rewritten
 
-    def take_restated(self: IdTable) -> Sequence[Restated]:
-        return [restated for restated in original(self) if restated.due_ms is not None]
+    def take_rewritten(self: IdTable) -> Sequence[Rewritten]:
+        return [rewritten for rewritten in original(self) if rewritten.due_ms is not None]
 
-    return [(IdTable, "take_restated", take_restated)]
+    return [(IdTable, "take_rewritten", take_rewritten)]
 
 
 def tells_the_backlog() -> Sequence[Patch]:

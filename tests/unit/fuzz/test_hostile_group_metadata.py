@@ -20,12 +20,12 @@ from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.backlog.kafka.topics import BucketNames
 from delaytopic_relay.backlog.protocol import Backlog, EmptyReader
 from delaytopic_relay.backlog.redis.backlog import RedisBacklog
+from delaytopic_relay.core.admission_limits import AdmissionLimits
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.progress import Identity, Progress, decode_progress, encode_metadata
 from delaytopic_relay.core.recovery import Bounds
 from delaytopic_relay.core.rules import Generation, Rules
-from delaytopic_relay.core.terms import Terms
 from delaytopic_relay.errors import ProgressError, RelayError
 from delaytopic_relay.telemetry.status import backlog_stats
 
@@ -54,7 +54,7 @@ genuine = st.builds(
     keys,
     st.sampled_from(["", "group/host-1-0123abcd", "other/;:,"]),
     st.none() | buckets,
-    st.lists(st.builds(Terms, numbers, numbers, st.booleans(), numbers), max_size=3).map(tuple),
+    st.lists(st.builds(AdmissionLimits, numbers, numbers, st.booleans(), numbers), max_size=3).map(tuple),
     st.lists(st.builds(Generation, numbers, numbers, st.builds(DueKey, numbers, numbers), rules), max_size=3).map(
         tuple
     ),
@@ -110,7 +110,7 @@ def test_metadata_of_anybody_is_refused_by_name_or_worked_with(
         try:
             backlog.prepare([0])
             shard, manager = backlog.open(0, plan), backlog.manager
-            shard.renew_terms(clock.now_ms(), ids_full=False)
+            shard.renew_admission_limits(clock.now_ms(), ids_full=False)
             shard.ingest([schedule(clock.now_ms() + 60_000, start), schedule(clock.now_ms(), start + 1)], start + 2, {})
             for _ in range(3):
                 manager.list_next([shard])

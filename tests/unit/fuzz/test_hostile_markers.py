@@ -10,7 +10,7 @@ from tests.support.fuzzing import fuzz, nightly_for, peak_memory_bytes
 from tests.support.relay import markers
 
 from delaytopic_api.records import ENDED, RESTATED, Headers
-from delaytopic_relay.core.commands import Cancel, Command, Postpone, Restated, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, Postpone, Rewritten, Schedule
 from delaytopic_relay.dialects.reading import MAX_ID_BYTES, RoutePolicy, TopicGlobs
 from delaytopic_relay.dialects.redelivery import COUNT, RedeliveryDialect
 from delaytopic_relay.dialects.writing import Sending
@@ -40,14 +40,14 @@ values = (
     nearly | nearly | st.none() | st.binary(max_size=60) | st.lists(fields, max_size=6).map(b"".join) | nearly | damaged
 )
 own = st.builds(lambda due_ms, rank: b"%d:0:1:%d:source" % (due_ms, rank), st.integers(0, DAY_MS), st.integers(0, 999))
-restated = own | st.builds(
+rewritten = own | st.builds(
     lambda due_ms, rank, tail: b"%b:0:1:%b:%b" % (due_ms, rank, tail),
     st.just(b"") | st.integers(-5, 10**16).map(lambda number: b"%d" % number),
     st.integers(-5, 2_000).map(lambda number: b"%d" % number) | st.binary(max_size=5),
     st.just(b"source") | st.binary(max_size=5),
 )
 headers = st.lists(
-    st.tuples(st.sampled_from([RESTATED, COUNT, ENDED, "trace"]), st.none() | st.binary(max_size=9) | restated),
+    st.tuples(st.sampled_from([RESTATED, COUNT, ENDED, "trace"]), st.none() | st.binary(max_size=9) | rewritten),
     max_size=4,
 )
 plain = st.builds(
@@ -91,8 +91,8 @@ def test_whatever_a_client_writes_is_a_command(seconds: int, record_property: Ca
 def check_writing(schedule: Schedule, key: bytes | None, value: bytes | None) -> None:
     """Check that what a relay writes of a schedule is read back as what it stands for."""
     DIALECT.write(schedule, SENDING)
-    again = DIALECT.restate(Restated(schedule, 7, schedule.due_ms + 1), SENDING)
-    end = DIALECT.restate(Restated(schedule, 8), SENDING)
+    again = DIALECT.rewrite(Rewritten(schedule, 7, schedule.due_ms + 1), SENDING)
+    end = DIALECT.rewrite(Rewritten(schedule, 8), SENDING)
 
     put_off = (schedule.due_ms + 1, OFFSET, key, value, again.headers, int(DIALECT.read_by), schedule.id)
     timestamp_ms = schedule.timestamp_ms

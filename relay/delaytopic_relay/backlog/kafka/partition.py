@@ -18,6 +18,7 @@ from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.kafka.bucket import Bucket, BucketsCopy
 from delaytopic_relay.backlog.kafka.ranges import ROOM_SHARE, BucketRanges, BucketRules
 from delaytopic_relay.backlog.kafka.segments import SegmentHead, encode_bucket_segment, pack_parts, packed_bytes
+from delaytopic_relay.core.admission_limits import NEVER_MS
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Command, DueKey, Reject, Schedule
@@ -25,7 +26,6 @@ from delaytopic_relay.core.entries import Summary, ordered, sizes, summary
 from delaytopic_relay.core.ids import IdEntry, IdState, from_entry
 from delaytopic_relay.core.partition import ShardCore, Stored
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.core.terms import NEVER_MS
 from delaytopic_relay.errors import BucketLost
 
 ID_BYTES = 300

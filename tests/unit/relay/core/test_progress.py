@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 
 from delaytopic_api.values import Dialect
+from delaytopic_relay.core.admission_limits import AdmissionLimits
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
 from delaytopic_relay.core.done import Ahead
@@ -18,7 +19,6 @@ from delaytopic_relay.core.rules import (
     Rules,
     encode_generations,
 )
-from delaytopic_relay.core.terms import Terms
 from delaytopic_relay.errors import ProgressError
 
 WHOLE = st.integers(0, 2**63 - 1)
@@ -133,7 +133,7 @@ def test_the_metadata_fits_into_what_a_broker_takes_with_all_that_a_shard_may_ha
             DueKey(number, number),
             owner,
             BucketsState(number, number, (bucket,) * 20, "~0123abcd"),
-            tuple(Terms(number + each, number, True, 1 << 20) for each in range(20)),
+            tuple(AdmissionLimits(number + each, number, True, 1 << 20) for each in range(20)),
             tuple(generations),
             number,
             Identity("Mk3OEYBS", "4L6g3nSh", 10**6, number),

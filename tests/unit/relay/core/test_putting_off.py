@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.relay.schedules import cancel, key_of, schedule
 
-from delaytopic_relay.core.commands import Cancel, Command, DueKey, Postpone, Restated, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, DueKey, Postpone, Rewritten, Schedule
 from delaytopic_relay.core.ids import IdEntry, IdState, IdTable, apply_postpone, from_entry
 
 A = b"a"
@@ -28,7 +28,7 @@ def put_off_at_50() -> IdTable:
     table.schedule(schedule(50, 0, A), far=False)
     table.postpone(postpone(90, 1))
     assert table.without_superseded([schedule(50, 0, A)], position=2) == []
-    assert table.take_restated() == (Restated(schedule(50, 0, A), 1, 90),)
+    assert table.take_rewritten() == (Rewritten(schedule(50, 0, A), 1, 90),)
     return table
 
 
@@ -81,7 +81,7 @@ def test_a_time_that_is_not_later_than_its_own_changes_nothing() -> None:
     table.postpone(postpone(50, 1))
 
     assert table.without_superseded([schedule(50, 0, A)], 2) == [schedule(50, 0, A)]
-    assert (table.take_restated(), table.held_from) == ((), None)
+    assert (table.take_rewritten(), table.held_from) == ((), None)
 
 
 def test_while_it_is_on_its_way_a_successor_has_to_begin_where_all_was_known() -> None:
@@ -97,7 +97,7 @@ def test_what_comes_back_leaves_at_its_new_time() -> None:
     table.arrive(again(90, 7, 1), 8, far=False)
 
     assert table.without_superseded([again(90, 7, 1)], 8) == [again(90, 7, 1)]
-    assert (table.take_restated(), len(table)) == ((), 0)
+    assert (table.take_rewritten(), len(table)) == ((), 0)
 
 
 def test_what_follows_in_one_chunk_with_what_comes_back_replaces_what_still_waits_in_the_backlog() -> None:
@@ -124,7 +124,7 @@ def test_a_cancel_in_front_of_what_comes_back_withdraws_it_and_is_said_behind_it
     table.arrive(again(90, 7, 1), 8, far=False)
 
     assert withdrew
-    assert table.take_restated() == (Restated(again(90, 7, 1), 2),)
+    assert table.take_rewritten() == (Rewritten(again(90, 7, 1), 2),)
     assert table.without_superseded([again(90, 7, 1)], 8) == []
 
 
@@ -133,7 +133,7 @@ def test_a_schedule_in_front_of_what_comes_back_takes_its_place() -> None:
     table.schedule(newer, far=False)
     table.arrive(again(90, 7, 1), 8, far=False)
 
-    assert table.take_restated() == (Restated(again(90, 7, 1), 2),)
+    assert table.take_rewritten() == (Rewritten(again(90, 7, 1), 2),)
     assert table.without_superseded([newer, again(90, 7, 1)], 8) == [newer]
 
 
@@ -143,7 +143,7 @@ def test_a_schedule_that_has_left_in_front_of_what_comes_back_withdraws_it() -> 
     left = table.without_superseded([newer], 4)
     table.arrive(again(90, 7, 1), 8, far=False)
 
-    assert (left, table.take_restated()) == ([newer], (Restated(again(90, 7, 1), 2),))
+    assert (left, table.take_rewritten()) == ([newer], (Rewritten(again(90, 7, 1), 2),))
 
 
 def test_what_is_put_off_further_in_front_of_what_comes_back_is_written_once_more() -> None:
@@ -151,22 +151,22 @@ def test_what_is_put_off_further_in_front_of_what_comes_back_is_written_once_mor
     table.postpone(postpone(130, 3))
     table.arrive(again(90, 7, 1), 8, far=False)
 
-    assert table.take_restated() == (Restated(again(90, 7, 1), 3, 130),)
+    assert table.take_rewritten() == (Rewritten(again(90, 7, 1), 3, 130),)
     assert table.without_superseded([again(90, 7, 1)], 8) == []
     assert table.held_from == 8
 
 
 @pytest.mark.parametrize(
-    ("between", "delivered", "restated"),
+    ("between", "delivered", "rewritten"),
     [
         (None, True, ()),
         (cancel(3, A), False, ()),
-        (postpone(130, 3), False, (Restated(again(90, 7, 1), 3, 130),)),
+        (postpone(130, 3), False, (Rewritten(again(90, 7, 1), 3, 130),)),
     ],
     ids=["nothing", "a cancel", "another time"],
 )
 def test_what_comes_back_past_due_leaves_at_once_unless_something_came_between(
-    between: Cancel | Postpone | None, delivered: bool, restated: tuple[Restated, ...]
+    between: Cancel | Postpone | None, delivered: bool, rewritten: tuple[Rewritten, ...]
 ) -> None:
     table = put_off_at_50()
     if isinstance(between, Cancel):
@@ -174,7 +174,7 @@ def test_what_comes_back_past_due_leaves_at_once_unless_something_came_between(
     elif between is not None:
         table.postpone(between)
 
-    assert (table.leaves_at_once(again(90, 7, 1), 8), table.take_restated()) == (delivered, restated)
+    assert (table.leaves_at_once(again(90, 7, 1), 8), table.take_rewritten()) == (delivered, rewritten)
 
 
 def test_the_backlog_is_told_nothing_of_what_is_on_its_way() -> None:
@@ -199,7 +199,7 @@ def test_a_successor_that_is_told_what_comes_knows_what_came_between() -> None:
 
     table.arrive(again(90, 7, 1), 3, far=False)
 
-    assert table.take_restated() == (Restated(again(90, 7, 1), 2),)
+    assert table.take_rewritten() == (Rewritten(again(90, 7, 1), 2),)
 
 
 def test_a_successor_that_is_told_of_a_withdrawal_does_not_deliver_what_it_reads_again() -> None:
@@ -238,7 +238,7 @@ def test_a_dead_letter_in_its_place_leaves_others_of_its_id_on_their_way() -> No
 
     table.arrive(again(90, 7, 1), 8, far=False)
 
-    assert table.take_restated()[1:] == (Restated(again(90, 7, 1), 2),)
+    assert table.take_rewritten()[1:] == (Rewritten(again(90, 7, 1), 2),)
     assert table.held_from is None
 
 
@@ -247,8 +247,8 @@ def test_while_nothing_may_be_written_reading_stops_in_front_of_what_would_need_
     table = IdTable()
     table.announce(again(90, 7, 1), position=2)
 
-    assert table.until_restated(commands, position=2) == commands[:2]
-    assert table.until_restated(commands[1:], position=2) == commands[1:]
+    assert table.until_rewritten(commands, position=2) == commands[:2]
+    assert table.until_rewritten(commands[1:], position=2) == commands[1:]
 
 
 def test_a_list_knows_the_time_that_something_is_put_off_to() -> None:

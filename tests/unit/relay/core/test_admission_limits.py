@@ -11,9 +11,15 @@ from tests.support.relay.schedules import schedule
 from tests.support.relay.world import World
 
 from delaytopic_api.records import DeadLetterReason, parse_dead_letter
+from delaytopic_relay.core.admission_limits import (
+    NOTHING_MS,
+    Admission,
+    AdmissionLimits,
+    decode_admission_limits,
+    encode_admission_limits,
+)
 from delaytopic_relay.core.bucket_state import LARGEST
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
-from delaytopic_relay.core.terms import NOTHING_MS, Admission, Terms, decode_terms, encode_terms
 
 NOW_MS = 1_795_269_600_000
 HOUR_MS = 3_600_000
@@ -71,23 +77,36 @@ def test_schedules_with_an_id_are_refused_from_when_ids_are_too_many_until_an_ho
     ]
 
 
-def test_terms_whose_records_are_done_become_one_that_allows_nothing_more() -> None:
-    terms = [Terms(0, 10, True), Terms(5, 20, False), Terms(9, 30, True), Terms(12, 40, True)]
+def test_limits_whose_records_are_done_become_one_that_allows_nothing_more() -> None:
+    limits = [
+        AdmissionLimits(0, 10, True),
+        AdmissionLimits(5, 20, False),
+        AdmissionLimits(9, 30, True),
+        AdmissionLimits(12, 40, True),
+    ]
 
-    kept = Admission(terms).kept(DueKey(25, 0))
+    kept = Admission(limits).kept(DueKey(25, 0))
 
-    assert kept == (Terms(0, NOTHING_MS, False, 0), Terms(9, 30, True), Terms(12, 40, True))
+    assert kept == (
+        AdmissionLimits(0, NOTHING_MS, False, 0),
+        AdmissionLimits(9, 30, True),
+        AdmissionLimits(12, 40, True),
+    )
 
 
 NUMBERS = st.integers(0, LARGEST)
-TERMS = st.builds(Terms, NUMBERS, NUMBERS | st.just(NOTHING_MS), st.booleans(), NUMBERS)
+LIMITS = st.builds(AdmissionLimits, NUMBERS, NUMBERS | st.just(NOTHING_MS), st.booleans(), NUMBERS)
 
 
 @given(
-    st.lists(st.builds(Terms, NUMBERS, NUMBERS | st.just(NOTHING_MS), st.booleans(), NUMBERS), min_size=1, max_size=5)
+    st.lists(
+        st.builds(AdmissionLimits, NUMBERS, NUMBERS | st.just(NOTHING_MS), st.booleans(), NUMBERS),
+        min_size=1,
+        max_size=5,
+    )
 )
-def test_terms_survive_their_text(terms: list[Terms]) -> None:
-    assert decode_terms(encode_terms(terms)) == tuple(terms)
+def test_limits_survive_their_text(limits: list[AdmissionLimits]) -> None:
+    assert decode_admission_limits(encode_admission_limits(limits)) == tuple(limits)
 
 
 STEPS = st.lists(
