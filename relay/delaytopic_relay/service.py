@@ -42,7 +42,8 @@ from delaytopic_relay.kafka.examining import KafkaExaminer, Trial
 from delaytopic_relay.kafka.preflight import UNLIMITED_BYTES, Topics, check_topics
 from delaytopic_relay.kafka.settings import Settings, codec_of, consumer_settings, producer_settings
 from delaytopic_relay.kafka.source import KafkaSource
-from delaytopic_relay.kafka.target import KafkaTarget, SplitTarget
+from delaytopic_relay.kafka.split_target import SplitTarget
+from delaytopic_relay.kafka.target import KafkaTarget
 from delaytopic_relay.kafka.topics import TopicReader
 from delaytopic_relay.ports import Target
 from delaytopic_relay.telemetry.gc_control import GarbageCollector

@@ -42,7 +42,7 @@ from delaytopic_relay.engine.pacing import Pace
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Origin, Takeover
 from delaytopic_relay.errors import QueueImpossible, SourceReplaced
-from delaytopic_relay.kafka.target import SplitTarget
+from delaytopic_relay.kafka.split_target import SplitTarget
 from delaytopic_relay.ports import Target
 
 TARGET, DEAD, OTHER, HISTORY = "target", "dead", "other", "history"

@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import wait
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, cast
 
 import structlog
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupState,
     IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
     TopicPartition,
 )
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
-    ConsumerGroupDescription,
-    ListOffsetsResultInfo,
-    TopicDescription,
-)
 
 from delaytopic_process.kafka_log import client_logger
-from delaytopic_process.open_transactions import OpenTransaction, StableEnds
+from delaytopic_process.open_transactions import OpenTransaction
 from delaytopic_relay.core.commands import MAX_HEADERS, Command, SourceMessage
 from delaytopic_relay.core.epochs import EpochStart
-from delaytopic_relay.core.membership import Answer, Step, Unowned, next_step
+from delaytopic_relay.core.membership import Answer, Step, next_step
 from delaytopic_relay.core.progress import Progress, encode_metadata, usual_id
 from delaytopic_relay.core.recovery import Bounds, SourceTopic
 from delaytopic_relay.errors import KafkaUnavailable, TransactionAborted
 from delaytopic_relay.kafka.settings import Settings
+from delaytopic_relay.kafka.truncation import Truncation, epoch_of, heard_in
+from delaytopic_relay.kafka.watching import (
+    AskEnds,
+    AskGroup,
+    AskTopic,
+    GroupWatch,
+    OpenTransactions,
+    PausedEnds,
+    TopicWatch,
+)
 from delaytopic_relay.ports import Assignment, BadBatch, Chunk, Committed, GroupMetadata, Place, ReadAll, Seen
 
 GATHER_S = 0.002
@@ -48,34 +52,10 @@ record at 1,000, 0.5 at 16)."""
 REQUEST_TIMEOUT_S = 10.0
 LEAVE_TIMEOUT_S = 2.0
 MEMBER_NAME = "group.instance.id"
-ENDS_AGAIN_S = 5.0
-"""The age that the end of a paused partition may have, and that of a last stable offset."""
-GROUP_AGAIN_S = 1.0
-"""Between two looks at a group that is not at rest, or leaves partitions without an owner."""
-
-TOPIC_AGAIN_S = 5.0
-"""Between two looks at which topic has the source's name."""
-ONLY_READS: Settings = {
-    "enable.auto.commit": False,
-    "enable.partition.eof": True,
-    "auto.offset.reset": "error",
-    "fetch.wait.max.ms": 10,
-    "fetch.message.max.bytes": 65_536,
-}
-"""Of a consumer that never joins the group, and reads a record of each partition."""
-
 UNREADABLE = frozenset({KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG, KafkaError._NOT_IMPLEMENTED})
 """The client's errors for a batch that it cannot unpack or take apart, and fetches again twice a second for ever."""
 
 Group = Sequence[SourceMessage]
-AskEnds = Callable[[Collection[int], IsolationLevel], Mapping[int, "Future[ListOffsetsResultInfo]"]]
-"""Asks the brokers for the ends of partitions of the source as readers of that level see them, and does not wait."""
-AskGroup = Callable[[], "tuple[Future[ConsumerGroupDescription], Future[TopicDescription]]"]
-"""Asks the brokers for the group and the source, and does not wait."""
-
-AskTopic = Callable[[], "Future[TopicDescription]"]
-"""Asks the brokers which topic has the source's name, and does not wait."""
-
 log = structlog.get_logger()
 
 
@@ -92,18 +72,6 @@ class _Taken(NamedTuple):
     bad: dict[int, BadBatch]
 
 
-class _First(NamedTuple):
-    """The first thing that a reader finds: a record, the end, or that the place where it was to begin is gone."""
-
-    offset: int | None
-    """None if that is gone."""
-    epoch: int = -1
-    """The leader epoch of a record."""
-
-
-GONE = _First(None)
-
-
 class KafkaSource:
     """Implements `Source` over one consumer, and another that only asks."""
 
@@ -118,15 +86,15 @@ class KafkaSource:
     ) -> None:
         """`settings` are those of the group's member, `connection` those of any client."""
         self._topic = topic.name
-        self._connection = connection
         self._source_topic = topic
         self._ask_ends = ask_ends
         self._ask_topic = ask_topic
-        self._watch = _Watch(topic, ask_topic)
-        self._paused_ends = _PausedEnds(ask_ends)
-        self._open_transactions = _OpenTransactions(ask_ends)
-        self._group_watch = _GroupWatch(ask_group)
+        self._watch = TopicWatch(topic, ask_topic)
+        self._paused_ends = PausedEnds(ask_ends)
+        self._open_transactions = OpenTransactions(ask_ends)
+        self._group_watch = GroupWatch(ask_group)
         self._group = str(settings["group.id"])
+        self._truncation = Truncation(connection, topic.name, self._group, lambda partition: self.bounds(partition).low)
         self._settings = dict(settings)
         self._consumer = Consumer(self._settings, logger=client_logger("source"))
         doubtful = {**connection, "group.id": self._group, "isolation.level": "read_uncommitted"}
@@ -253,7 +221,7 @@ class KafkaSource:
         if error.code() in UNREADABLE and partition is not None and offset is not None:
             taken.bad[partition] = BadBatch(offset, error.str())
             return
-        answer = _heard(error)
+        answer = heard_in(error)
         taken.heard[answer] = error.str()
         if answer is Answer.PASSING:
             log.warning("source not readable", topic=self._topic, partition=partition, reason=error.str())
@@ -336,56 +304,9 @@ class KafkaSource:
 
         return seen
 
-    def cut_below(self, places: Mapping[int, Place]) -> dict[int, bool]:
-        """Read the last record below each place, by its epoch, and what follows it where anything may.
-
-        Where the record is gone, a client that knows nothing of the partition yet tells: it validates where it begins
-        (KIP-320). One that knows the leaders does not.
-        """
-        begins = {
-            each: TopicPartition(self._topic, each, max(0, place.behind - 1))
-            for each, place in places.items()
-            if place.epoch >= 0
-        }
-        last = self._first_of(begins, "read_uncommitted")
-        answered = {each: place for each, place in places.items() if each in last or each not in begins}
-        same = {each: _is_last(last.get(each, GONE), place) for each, place in answered.items()}
-        begins = {
-            each: self._behind_last(each, place, gone=same[each] is None)
-            for each, place in answered.items()
-            if same[each] is None or (same[each] and place.behind < place.position)
-        }
-        found = self._first_of(begins, "read_committed")
-        cut = {each: first.offset is None or first.offset < places[each].position for each, first in found.items()}
-        return cut | {each: not same[each] for each in same.keys() - begins.keys()}
-
-    def _behind_last(self, partition: int, place: Place, *, gone: bool) -> TopicPartition:
-        """Return where to read what follows the last record below a place: what the source still has of it."""
-        low = self.bounds(partition).low if gone else 0
-        if low >= place.behind or place.epoch < 0:
-            return TopicPartition(self._topic, partition, max(low, place.behind))
-        return TopicPartition(self._topic, partition, place.behind, leader_epoch=place.epoch)
-
-    def _first_of(self, begins: Mapping[int, TopicPartition], isolation_level: str) -> dict[int, _First]:
-        """Return what is found from each place on; without an answer it is left out."""
-        found: dict[int, _First] = {}
-        if not begins:
-            return found
-        settings: dict[str, Any] = {**self._connection, **ONLY_READS, "group.id": self._group}
-        consumer = Consumer({**settings, "isolation.level": isolation_level}, logger=client_logger("source"))
-        give_up_s = time.monotonic() + REQUEST_TIMEOUT_S
-        try:
-            consumer.assign([*begins.values()])
-            while len(found) < len(begins) and time.monotonic() < give_up_s:
-                message = consumer.poll(0.1)
-                first = _first(message) if message is not None else None
-                if message is not None and first is not None and message.partition() in begins:
-                    found.setdefault(message.partition() or 0, first)
-        except KafkaException as error:
-            raise KafkaUnavailable(f"leader epochs of {self._topic}: {error.args[0].str()}") from error
-        finally:
-            consumer.close()
-        return found
+    def cut_below(self, places: Mapping[int, Place]) -> Mapping[int, bool]:
+        """Ask the brokers, by consumers of its own."""
+        return self._truncation.cut_below(places)
 
     def first_at(self, partition: int, time_ms: int) -> int | None:
         """Ask the broker."""
@@ -474,162 +395,14 @@ class KafkaSource:
             log.warning("could not leave the group", group=self._group, reason=error.args[0].str())
 
 
-class _Watch:
-    """Looks now and then whether the topic's name is still that of the same topic, without waiting."""
-
-    def __init__(self, topic: SourceTopic, ask: AskTopic) -> None:
-        self._topic = topic
-        self._ask = ask
-        self._asked: Future[TopicDescription] | None = None
-        self._again_s = 0.0
-
-    def sees_another(self, now_s: float) -> bool:
-        """Take the last answer, and ask when there is none; no answer says nothing."""
-        if self._asked is not None and self._asked.done():
-            asked, self._asked = self._asked, None
-            if asked.exception() is not None:
-                return False
-            found = self._topic._replace(topic_id=usual_id(str(asked.result().topic_id)))
-            return not found.same_as(self._topic)
-        if self._asked is None and now_s >= self._again_s:
-            self._again_s = now_s + TOPIC_AGAIN_S
-            self._asked = self._ask()
-        return False
-
-
-class _PausedEnds:
-    """The ends of paused partitions: the client learns an end from its fetches, and fetches nothing of these."""
-
-    def __init__(self, ask: AskEnds) -> None:
-        self._ask = ask
-        self._paused: set[int] = set()
-        self._known: dict[int, int] = {}
-        self._asked: Mapping[int, Future[ListOffsetsResultInfo]] = {}
-        self._again_s = 0.0
-
-    def paused(self, partitions: Iterable[int]) -> None:
-        self._paused.update(partitions)
-
-    def resumed(self, partitions: Iterable[int]) -> None:
-        for partition in partitions:
-            self._paused.discard(partition)
-            self._known.pop(partition, None)
-
-    def known(self, now_s: float) -> dict[int, int]:
-        """Return the ends as last told, and ask again when these are old; no answer leaves what was known."""
-        if self._asked and all(answer.done() for answer in self._asked.values()):
-            told = {one: answer.result().offset for one, answer in self._asked.items() if answer.exception() is None}
-            self._known.update({one: end for one, end in told.items() if one in self._paused})
-            self._asked = {}
-        if self._paused and not self._asked and now_s >= self._again_s:
-            self._again_s = now_s + ENDS_AGAIN_S
-            self._asked = self._ask(self._paused, IsolationLevel.READ_UNCOMMITTED)
-        return dict(self._known)
-
-
-class _OpenTransactions:
-    """Looks now and then up to where partitions can be read, without waiting."""
-
-    def __init__(self, ask: AskEnds) -> None:
-        self._ask = ask
-        self._stable = StableEnds()
-        self._asked: Mapping[int, Future[ListOffsetsResultInfo]] = {}
-        self._again_s = 0.0
-
-    def known(self, ends: Mapping[int, int], ahead: Collection[int], now_s: float) -> dict[int, OpenTransaction]:
-        """Return what was told, and ask again when that is old. Only what is `ahead` of the reader can be held."""
-        if self._asked and all(answer.done() for answer in self._asked.values()):
-            for partition, answer in self._asked.items():
-                if answer.exception() is None:
-                    self._stable.told(partition, answer.result().offset, time.time_ns() // 1_000_000)
-            self._asked = {}
-        self._stable.keep(ahead)
-        if ahead and not self._asked and now_s >= self._again_s:
-            self._again_s = now_s + ENDS_AGAIN_S
-            self._asked = self._ask(ahead, IsolationLevel.READ_COMMITTED)
-        return self._stable.open(ends)
-
-
-class _GroupWatch:
-    """Looks at the group after each assignment under a name, until all partitions have their owners."""
-
-    def __init__(self, ask: AskGroup) -> None:
-        self._ask = ask
-        self._unowned = Unowned()
-        self._asked: tuple[Future[ConsumerGroupDescription], Future[TopicDescription]] | None = None
-        self._watches = False
-        self._again_s = 0.0
-
-    def watch(self) -> None:
-        self._watches = True
-
-    def rest(self) -> None:
-        self._watches, self._asked = False, None
-
-    def lacks_owners(self, now_s: float) -> bool:
-        """Return whether it is time to leave and join again; takes the last answer, and asks when there is none."""
-        if not self._watches:
-            return False
-        if self._asked is None:
-            if now_s >= self._again_s:
-                self._again_s = now_s + GROUP_AGAIN_S
-                self._asked = self._ask()
-            return False
-        if not all(answer.done() for answer in self._asked):
-            return False
-        unowned, self._asked = self._unowned_of(*self._asked), None
-        lasts = self._unowned.lasts(unowned or (), int(now_s * 1_000))
-        if lasts or unowned == set():
-            self.rest()
-        return lasts
-
-    def _unowned_of(self, group: Future[ConsumerGroupDescription], topic: Future[TopicDescription]) -> set[int] | None:
-        """Return the partitions that nobody has; None without an answer, or while the group is not at rest."""
-        if group.exception() is not None or topic.exception() is not None:
-            return None
-        found = group.result()
-        if found.state is not ConsumerGroupState.STABLE:
-            return None
-        owned = (each.partition for member in found.members for each in member.assignment.topic_partitions)
-        return {each.id for each in topic.result().partitions}.difference(owned)
-
-
-def _heard(error: KafkaError) -> Answer:
-    # The client tells of a member that the group does not know by `on_lost`, and joins again by itself.
-    code = error.code()
-    if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION):
-        return Answer.OFFSET_GONE
-    return Answer.FENCED if error.fatal() or code == KafkaError._FATAL else Answer.PASSING
-
-
-def _first(message: Message) -> _First | None:
-    """Return what a message tells of the log; None for a passing error."""
-    error, offset = message.error(), message.offset()
-    if error is None:
-        return _First(offset, _epoch_of(message))
-    if error.code() == KafkaError._PARTITION_EOF:
-        return _First(offset)
-    return GONE if _heard(error) is Answer.OFFSET_GONE else None
-
-
-def _is_last(first: _First, place: Place) -> bool | None:
-    """Tell whether what was found where a place's last record was is that record; None if there is no other, either."""
-    return first.epoch == place.epoch if first.offset == place.behind - 1 else None
-
-
 def _note_epochs(messages: Sequence[Message], starts: list[EpochStart]) -> None:
     """Note where leader epochs begin in consecutive records of a log, behind those that are noted."""
     # Epochs never go back in a log: where both ends are of the same, so is all between.
-    same = _epoch_of(messages[0]) == _epoch_of(messages[-1])
+    same = epoch_of(messages[0]) == epoch_of(messages[-1])
     for message in messages[:1] if same else messages:
-        epoch = _epoch_of(message)
+        epoch = epoch_of(message)
         if epoch >= 0 and (not starts or epoch != starts[-1].epoch):
             starts.append(EpochStart(message.offset() or 0, epoch))
-
-
-def _epoch_of(message: Message) -> int:
-    epoch = message.leader_epoch()
-    return -1 if epoch is None else epoch
 
 
 class _Undecodable:

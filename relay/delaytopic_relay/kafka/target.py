@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
@@ -23,7 +22,6 @@ from delaytopic_relay.delivery.refusals import OneByOne, Refusal
 from delaytopic_relay.errors import (
     CommitUnknown,
     Fenced,
-    KafkaUnavailable,
     ProducerOutdated,
     StateInDoubt,
     TransactionAborted,
@@ -32,20 +30,15 @@ from delaytopic_relay.errors import (
 from delaytopic_relay.kafka.settings import BEST_CODEC, NO_CODEC, Settings
 from delaytopic_relay.kafka.source import offsets_of
 from delaytopic_relay.kafka.timeouts import BoundedCalls
-from delaytopic_relay.ports import GroupMetadata, InVain, Target, never
+from delaytopic_relay.kafka.transactions import init_transactions, naming, raised_by_the_client
+from delaytopic_relay.ports import GroupMetadata, InVain, never
 
 if TYPE_CHECKING:
     from delaytopic_relay._speedups import Sender
 
 COMMIT_TIMEOUT_S = 10.0
 ABORT_TIMEOUT_S = 5.0
-INIT_TIMEOUT_S = 15.0
 CAREFUL_S = 1.0
-ENDING_S = 3.0
-"""A transaction that does not end in so long waits for a partition that does not answer."""
-ASKING_S = 0.02
-LONGEST_ASKING_S = 0.8
-"""The timeouts of the first attempt to get a producer id and of later ones, each twice as long as the one before."""
 REPORT_TIMEOUT_S = 0.5
 LOOKING_S = 3.0
 """For an answer whether a topic is bad, when a transaction has failed."""
@@ -144,8 +137,8 @@ class KafkaTarget:
         producer = Producer(settings, logger=client_logger("target"))
         self._sender = make_sender() if make_sender is not None else None
         if self._id is not None:
-            with _naming(self._id):
-                _init_transactions(producer)
+            with naming(self._id):
+                init_transactions(producer)
         return producer
 
     def begin(self) -> None:
@@ -382,7 +375,7 @@ class KafkaTarget:
             return
         self._aborts = True
         try:
-            with _raised_by_the_client():
+            with raised_by_the_client():
                 self._producer.abort_transaction(ABORT_TIMEOUT_S)
         except KafkaException as error:
             if error.args[0].code() != KafkaError._STATE:
@@ -401,9 +394,9 @@ class KafkaTarget:
         """`init_transactions` under the former owner's id bumps its epoch and aborts what it left open."""
         if owner in self._ended:
             return
-        with _naming(owner):
+        with naming(owner):
             try:
-                _init_transactions(Producer(self._make_settings(owner), logger=client_logger("target")))
+                init_transactions(Producer(self._make_settings(owner), logger=client_logger("target")))
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.CONCURRENT_TRANSACTIONS:
                     raise
@@ -429,7 +422,7 @@ class KafkaTarget:
 
     def _guard(self, call: Callable[[], T]) -> T:
         try:
-            with _raised_by_the_client():
+            with raised_by_the_client():
                 return call()
         except KafkaException as error:
             raise self._translated(error) from error
@@ -459,109 +452,3 @@ def _told(places: Mapping[tuple[str, int], frozenset[int]], records: int) -> str
     return (
         f"{records} records were not acknowledged by {shown}" if named else f"{records} records were not acknowledged"
     )
-
-
-def _init_transactions(producer: Producer) -> None:
-    """Get a producer id. Raises what the client raises; soon, if a transaction is decided and does not end.
-
-    Where it cannot ask yet, as there is no connection, or is told to come back, as the broker still aborts a
-    transaction, the client asks again half a second later; told to go on, it asks at once.
-    """
-    give_up_s, timeout_s = time.monotonic() + INIT_TIMEOUT_S, ASKING_S
-    while True:
-        try:
-            producer.init_transactions(timeout_s)
-            return
-        except KafkaException as error:
-            reason, now_s = error.args[0], time.monotonic()
-            unended = (
-                reason.code() == KafkaError.CONCURRENT_TRANSACTIONS and now_s > give_up_s - INIT_TIMEOUT_S + ENDING_S
-            )
-            if unended or not reason.retriable() or now_s > give_up_s:
-                raise
-        timeout_s = min(2 * timeout_s, LONGEST_ASKING_S)
-
-
-@contextmanager
-def _raised_by_the_client() -> Iterator[None]:
-    """A fatal error is raised out of whichever call serves callbacks, as a mere cause if one is called after it."""
-    try:
-        yield
-    except SystemError as error:
-        if isinstance(error.__cause__, KafkaException):
-            raise error.__cause__ from error
-        raise
-
-
-@contextmanager
-def _naming(owner: str) -> Iterator[None]:
-    try:
-        yield
-    except KafkaException as error:
-        raise KafkaUnavailable(f"transactions of {owner}: {error.args[0].str()}") from error
-
-
-class SplitTarget:
-    """A `Target` over two others, for at least once over bucket topics.
-
-    Records leave at once, while backlog and progress keep to transactions, and always agree. Readers of the target need
-    not wait for a commit. A crash repeats deliveries, and never more than one tick of them.
-    """
-
-    def __init__(self, plain: Target, ledger: Target) -> None:
-        """`ledger` takes the backlog's records and the progress."""
-        self._plain = plain
-        self._ledger = ledger
-
-    @property
-    def owner(self) -> str:
-        """The `transactional.id`."""
-        return self._ledger.owner
-
-    def begin(self) -> None:
-        """Open a transaction for backlog and progress."""
-        self._ledger.begin()
-
-    @property
-    def packs(self) -> bool:
-        """Return whether `send` takes batches of plain schedules, too."""
-        return self._plain.packs
-
-    def send(self, records: Sequence[Record | Batch]) -> None:
-        """Produce records that are visible at once."""
-        self._plain.send(records)
-
-    def compress(self) -> None:
-        """Compress what is delivered from now on."""
-        self._plain.compress()
-
-    def store(self, records: Sequence[Record]) -> None:
-        """Produce the backlog's records in the transaction."""
-        self._ledger.store(records)
-
-    def flush(self, in_vain: InVain = never) -> list[Refusal]:
-        """Wait until all that was delivered, and then all that was stored, is acknowledged."""
-        return [*self._plain.flush(in_vain), *self._ledger.flush(in_vain)]
-
-    def commit(self, progress: Mapping[int, Progress], group: GroupMetadata) -> None:
-        """Commit what was stored, with the progress; deliveries were settled before."""
-        self._ledger.commit(progress, group)
-
-    def abort(self) -> None:
-        """Abort what was stored; what was delivered stays."""
-        self._plain.abort()
-        self._ledger.abort()
-
-    def fence(self, owner: str) -> None:
-        """See `Target.fence`."""
-        self._ledger.fence(owner)
-
-    def replace(self) -> None:
-        """Two new producers."""
-        self._plain.replace()
-        self._ledger.replace()
-
-    def close(self) -> None:
-        """Give back connections."""
-        self._plain.close()
-        self._ledger.close()

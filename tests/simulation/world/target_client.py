@@ -1,4 +1,4 @@
-"""The simulated producer: implements `Target`, and makes of Kafka's answers what `kafka_target` makes of them."""
+"""The simulated producer: implements `Target`, and makes of Kafka's answers what `kafka.target` makes of them."""
 
 from __future__ import annotations
 
