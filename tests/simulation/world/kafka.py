@@ -121,21 +121,21 @@ class Kafka:
         cuts = [number for number, ends in zip(self.changes, self.cuts, strict=True) if min(ends.values()) < NEVER_CUT]
         was: dict[int, int] = {}
         for commit in self.commits[max(cuts, default=0) :]:
-            for shard, progress in commit.progress.items():
-                was[shard] = max(was.get(shard, 0), progress.position)
-        bare = {shard for shard, committed in self.committed.items() if not committed.metadata}
-        now = {shard: decode_progress(*committed).position for shard, committed in self.committed.items()}
-        return any(now.get(shard, -1) < position for shard, position in was.items() if shard not in bare)
+            for partition, progress in commit.progress.items():
+                was[partition] = max(was.get(partition, 0), progress.position)
+        bare = {partition for partition, committed in self.committed.items() if not committed.metadata}
+        now = {partition: decode_progress(*committed).position for partition, committed in self.committed.items()}
+        return any(now.get(partition, -1) < position for partition, position in was.items() if partition not in bare)
 
     @property
     def has_unseen_cut(self) -> bool:
         """Return whether a log was cut below what is committed, and not accepted since."""
-        taken = {shard: decode_progress(*committed) for shard, committed in self.committed.items()}
-        ends = {shard: min(cuts[shard] for cuts in self.cuts) for shard in taken} if self.cuts else {}
+        taken = {partition: decode_progress(*committed) for partition, committed in self.committed.items()}
+        ends = {partition: min(cuts[partition] for cuts in self.cuts) for partition in taken} if self.cuts else {}
         return any(
-            ends[shard] < progress.position and progress.identity.epoch < self.source[shard].epoch
-            for shard, progress in taken.items()
-            if shard in ends
+            ends[partition] < progress.position and progress.identity.epoch < self.source[partition].epoch
+            for partition, progress in taken.items()
+            if partition in ends
         )
 
     def take(self, sent: Sent) -> None:
