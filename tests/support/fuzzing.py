@@ -1,4 +1,4 @@
-"""Fuzzing: the same examples every day, and fresh ones for a time in the nightly run."""
+"""Fuzzing: examples of one seed every day, and fresh ones for a time in the nightly run."""
 
 from __future__ import annotations
 

@@ -77,7 +77,13 @@ def mutated(draw: st.DrawFn, of: st.SearchStrategy[bytes]) -> bytes:
     return data[:first] + draw(st.binary(max_size=30)) + data[last:]
 
 
-values = st.tuples(signed | mutated(signed) | st.binary(max_size=100), st.sampled_from(PLACES), st.booleans())
+own = st.builds(
+    lambda place, data, with_key: ((KEY if with_key else UNSIGNED).sign(place, data), place, with_key),
+    st.sampled_from(PLACES),
+    segments,
+    st.booleans(),
+)
+values = st.tuples(signed | mutated(signed) | st.binary(max_size=100), st.sampled_from(PLACES), st.booleans()) | own
 
 
 @nightly_for(150)
