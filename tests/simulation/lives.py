@@ -19,11 +19,10 @@ LIFE = 100
 
 
 class _TakenIn(NamedTuple):
-    """The commit of a position, and the leader epoch of the last record below it."""
+    """The last record below a committed position: its leader epoch, and the place behind it."""
 
-    commit: int
     epoch: int
-    position: int
+    behind: int
 
 
 class Lives:
@@ -44,7 +43,8 @@ class Lives:
                     self.last[partition] = changes
                 was[partition] = progress
                 taken_in = self._taken_in.setdefault((partition, self.last[partition]), [])
-                taken_in.append(_TakenIn(number, progress.identity.epoch, progress.position))
+                identity = progress.identity
+                taken_in.append(_TakenIn(identity.epoch, progress.position - identity.gap))
             self._of_commits.append({partition: self.last[partition] for partition in commit.progress})
 
     def records(self) -> Iterator[tuple[int, SourceRecord]]:
@@ -67,13 +67,9 @@ class Lives:
         gone = next((record.place for record in before.accepted() if record.place >= end), None)
         if gone is None:
             return False
-        # A position without an epoch was set by a tool, or has passed nothing that anybody reads. One that was
-        # committed after the change may have passed what nobody reads of the log that followed.
+        # A position without an epoch was set by a tool, or has passed nothing that anybody reads.
         return any(
-            0 <= epoch <= before.epoch
-            and position > gone
-            and (number < self._kafka.changes[change] or not after.has_nothing_in(end, position))
-            for number, epoch, position in self._taken_in.get((partition, life), [])
+            0 <= epoch <= before.epoch and behind > gone for epoch, behind in self._taken_in.get((partition, life), [])
         )
 
     def commits(self) -> list[Commit]:

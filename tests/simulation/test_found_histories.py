@@ -198,6 +198,7 @@ SEEDS = {
     910123: "RedisZset",
     910570: "Identity",
     1002501: "Identity",
+    1002570: "IdentityBuckets",
 }
 """3244: Kafka refused a batch without telling which record it was. Records went one by one for five seconds, and
 reading up to the refused one again took longer: each time it was refused without a name once more, and its shard stood
@@ -207,7 +208,8 @@ waited in the backlog, which was delivered in the end though both had replaced i
 histories did not know a name that was to be taken late, and ended by a commit under it. 910570: a relay remembered that
 Kafka had refused a record, lost the partition, and made a dead letter of what was at that offset when the log had been
 cut, which was accepted. 1002501: the offsets were lost, which was accepted, and the log was cut before its next record
-came: no relay knew in which leader epoch it had been, and took what followed for what it had delivered."""
+came: no relay knew in which leader epoch it had been, and took what followed for what it had delivered. 1002570: a record was
+delivered of a log that was cut meanwhile, and what followed at its offset was aborted: the check took it for nobody's."""
 
 
 @pytest.mark.parametrize(("seed", "backend"), SEEDS.items())

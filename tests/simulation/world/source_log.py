@@ -123,10 +123,6 @@ class SourceLog:
         later = (place for place, entry in enumerate(self.entries) if entry.epoch > epoch)
         return next(later, len(self.entries))
 
-    def has_nothing_in(self, begin: int, end: int) -> bool:
-        """Return whether the log reaches an offset, and nothing is read from another one on up to it."""
-        return len(self.entries) >= end and not any(begin <= record.place < end for record in self.accepted())
-
     def is_cut_below(self, position: int, epoch: int, behind: int) -> bool:
         """Return whether an epoch ends in front of the place behind its last record, or a record, or the end, is found
         between that place and a position.
