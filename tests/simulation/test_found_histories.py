@@ -208,8 +208,9 @@ waited in the backlog, which was delivered in the end though both had replaced i
 histories did not know a name that was to be taken late, and ended by a commit under it. 910570: a relay remembered that
 Kafka had refused a record, lost the partition, and made a dead letter of what was at that offset when the log had been
 cut, which was accepted. 1002501: the offsets were lost, which was accepted, and the log was cut before its next record
-came: no relay knew in which leader epoch it had been, and took what followed for what it had delivered. 1002570: a record was
-delivered of a log that was cut meanwhile, and what followed at its offset was aborted: the check took it for nobody's."""
+came: no relay knew in which leader epoch it had been, and took what followed for what it had delivered. 1002570: a
+record was delivered of a log that was cut meanwhile, and what followed at its offset was aborted: the check took it for
+nobody's."""
 
 
 @pytest.mark.parametrize(("seed", "backend"), SEEDS.items())
