@@ -148,7 +148,7 @@ def test_once_the_operator_has_done_its_part_nothing_is_planned(planned: Planned
 def test_of_a_change_only_what_changes_is_planned(running: Platform, planned: Planned, tmp_path: Path) -> None:
     code, outcome = plan_of(topic_file(running, tmp_path, planned.name, precision="250ms"))
 
-    assert (code, actions(outcome)) == (2, ["Update DelayTopic", "Update ConfigMap", "Update Deployment"])
+    assert (code, actions(outcome)) == (2, ["Update DelayTopic", "Create ConfigMap", "Update Deployment"])
 
 
 def test_a_plan_with_the_source_of_another_delay_topic_of_the_cluster_is_refused(
@@ -184,7 +184,7 @@ def test_who_may_only_read_delay_topics_gets_a_plan_with_notes(
 
     # Then it says what they would change, and what they may not see
     assert (same[0], actions(same[1])) == (0, [])
-    assert actions(other[1]) == ["Update DelayTopic", "Update ConfigMap", "Update Deployment"]
+    assert actions(other[1]) == ["Update DelayTopic", "Create ConfigMap", "Update Deployment"]
     assert any("DelayTopics of other namespaces may not be listed" in note for note in same[1]["notes"])
     assert any("it is taken to be as the operator makes it" in note for note in same[1]["notes"])
 
