@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from socket import socket
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from weakref import finalize
 
 import redis
 from redis.backoff import NoBackoff
@@ -83,6 +84,8 @@ class BoundedSocket:
     def __init__(self, of: socket, most_bytes: int) -> None:
         self._of = of
         self._most_bytes = self._left = most_bytes
+        # The client of a cluster drops the connections of nodes that it learns anew, and closes none of them.
+        finalize(self, of.close).atexit = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._of, name)
