@@ -113,7 +113,8 @@ class Conductor:
     def _name(self, what: str, way: Way | None = None) -> str:
         """A name for topics, groups and logs that says what it is, and is new."""
         self._started += 1
-        return "-".join(("bench", f"{self._started:02}", what, *(str(way).lower().split(", ") if way else [])))
+        of_way = str(way).lower().replace(",", "").split() if way else []
+        return "-".join(("bench", f"{self._started:02}", what, *of_way))
 
     def _try(self, table: Table, case: str, measure: Callable[[], None]) -> None:
         """Go on without a case for which this machine is too slow, or too busy; once is enough."""
