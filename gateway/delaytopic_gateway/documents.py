@@ -129,7 +129,7 @@ class RecordPage(Model):
 
 
 class RecordSelection(Model):
-    """Which pending records are listed: those that fit all that is given."""
+    """The pending records that are listed: those that fit all that is given."""
 
     due_from: EpochMs = None
     """Due at this time or later, in epoch milliseconds."""

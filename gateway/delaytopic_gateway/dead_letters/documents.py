@@ -84,7 +84,7 @@ class DeadLetterPage(Model):
 
 
 class DeadLetterSelection(Model):
-    """Which dead letters are listed."""
+    """The dead letters that are listed."""
 
     reason: list[str] = Field([], max_length=MOST_REASONS)
     """Of one of these reasons. Repeatable."""

@@ -22,7 +22,7 @@ OTHERS_KEY: Final = "a prefix of keys, which is shown to who may write"
 
 
 class JobSelector(Model):
-    """Which pending records are meant: those that fit all that is given; {} means all."""
+    """The pending records that are meant: those that fit all that is given; {} means all."""
 
     due_from: Time | None = None
     """Due at this time or later."""
@@ -54,7 +54,7 @@ class NewJob(Model):
     action: Action
     """The action on them."""
     selector: JobSelector
-    """Which records."""
+    """The records that a job is about."""
     deliver_at: Time | None = None
     """For Move: when all of them are due."""
     deliver_after: Span | None = None
@@ -91,7 +91,7 @@ class JobDocument(Model):
     move_by_ms: int | None
     """The time by which each is due later than it was."""
     selector: Selector
-    """Which records are meant; without keys for who may not write."""
+    """The records that are meant; without keys for who may not write."""
     state: State
     """Running, Done, Failed or Cancelled."""
     message: str | None

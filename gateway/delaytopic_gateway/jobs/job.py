@@ -72,7 +72,7 @@ class _Stored(Model):
 
 
 class Selector(_Stored):
-    """Which pending records are meant: those that fit all that is given."""
+    """The pending records that are meant: those that fit all that is given."""
 
     due_from: int | None = None
     """Due at this time or later, in epoch milliseconds."""

@@ -1,4 +1,4 @@
-"""Which of the jobs that are under way here work, and which wait for their turn. Pure."""
+"""The jobs under way here that work, and those that wait for their turn. Pure."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ LARGEST_MAX: Final = 1_000
 
 
 class Kind(StrEnum):
-    """Which schedules are searched."""
+    """The schedules that are searched."""
 
     ALL = "all"
     LIVE = "live"

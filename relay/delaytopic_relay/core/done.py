@@ -1,4 +1,4 @@
-"""Which schedules are done: those up to the cursor, and those that a clock which was ahead has delivered. Pure.
+"""The schedules that are done: those up to the cursor, and those that a clock which was ahead has delivered. Pure.
 
 A clock that was ahead moves the cursor ahead of the time. When it comes back, the cursor goes back with it, so that
 what is produced meanwhile waits for its own time. What was delivered before its time stays done: it lies below the
