@@ -213,6 +213,8 @@ class ShardCore(ABC):
                     leaving.rejects.append(command)
             else:
                 self._other(command, leaving, counts)
+        self.rules.gave(near)
+        self.rules.gave(far)
         self._take_in(near, far)
         self._passed(next_position)
         leaving.schedules.sort(key=_key)
@@ -237,11 +239,10 @@ class ShardCore(ABC):
         else:
             near = [schedule for schedule in schedules if schedule.due_ms < frontier_ms]
             far = [schedule for schedule in schedules if schedule.due_ms >= frontier_ms]
+        self.rules.gave(schedules, span)
         self._take_in(near, far)
 
     def _take_in(self, near: Sequence[Schedule], far: Sequence[Schedule]) -> None:
-        self.rules.gave(near)
-        self.rules.gave(far)
         self.calendar.add(near, only_here=True)
         self._keep_far(far)
 

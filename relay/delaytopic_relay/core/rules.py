@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 from delaytopic_api.values import CAPABILITIES, Dialect, Ids, may_wait_together
 from delaytopic_relay.core.bucket_state import number_of
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
-from delaytopic_relay.core.entries import summary
+from delaytopic_relay.core.entries import Summary, summary
 
 READER: Final = 3
 """The version of the code that reads records. It changes with each change of a verdict: of what is accepted, and of the
@@ -168,8 +168,8 @@ class Generations:
     def _with_ends(self) -> Iterable[tuple[Generation, int | None]]:
         return zip_longest(self._kept, [each.since for each in self._kept[1:]])
 
-    def gave(self, schedules: Sequence[Schedule]) -> None:
-        """Note the keys of schedules that were read, in the order of their offsets."""
+    def gave(self, schedules: Sequence[Schedule], span: Summary | None = None) -> None:
+        """Note the keys of schedules that were read, in the order of their offsets; `span` is their summary."""
         if not schedules:
             return
         first, last = schedules[0].offset, schedules[-1].offset
@@ -181,7 +181,7 @@ class Generations:
             if not its:
                 continue
             # The greatest key that they have, or a little more: with the last offset it costs less.
-            _, last_ms, last_offset = summary(its)
+            _, last_ms, last_offset = span if whole and span is not None else summary(its)
             if (last_ms, last_offset) > each.last:
                 self._kept[place] = each._replace(last=DueKey(last_ms, last_offset))
 
