@@ -181,7 +181,7 @@ def sizes(schedules: Sequence[Schedule]) -> Sizes:
         if schedule.id is not None:
             memory += ID_BYTES + len(schedule.id)
         total += memory
-        if memory > largest:
+        if memory > largest:  # noqa: PLR1730 - max() is a call
             largest = memory
     return Sizes(largest, total)
 
