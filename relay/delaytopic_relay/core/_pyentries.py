@@ -168,7 +168,7 @@ def sizes(schedules: Sequence[Schedule]) -> Sizes:
     """Return about how much memory schedules take."""
     largest = total = 0
     for schedule in schedules:
-        # As `size`, without the call: this is done for every record, twice.
+        # As `size`, without the call: this is done for every record, more than once.
         memory = ENTRY_BYTES
         if schedule.value is not None:
             memory += len(schedule.value)
@@ -201,23 +201,10 @@ def grouped(schedules: Sequence[Schedule], width_ms: int) -> list[Group]:
 
 def by_span(schedules: Sequence[Schedule], width_ms: int) -> list[Span]:
     """Group schedules as `grouped` does, and look at those of each group."""
-    groups: dict[int, list[Any]] = {}
-    for schedule in schedules:
-        # As `size`, without the call: this is done for every record.
-        memory = ENTRY_BYTES + len(schedule.value or b"") + len(schedule.key or b"")
-        for name, content in schedule.headers or ():
-            memory += HEADER_BYTES + len(name) + len(content or b"")
-        if schedule.id is not None:
-            memory += ID_BYTES + len(schedule.id)
-        number = schedule.due_ms // width_ms
-        group = groups.get(number)
-        if group is None:
-            groups[number] = [number * width_ms, [schedule], memory, schedule.offset]
-        else:
-            group[1].append(schedule)
-            group[2] += memory
-            group[3] = min(group[3], schedule.offset)
-    return [_new(Span, groups[number]) for number in sorted(groups)]
+    return [
+        _new(Span, (start_ms, group, sizes(group).total, min(map(_offset, group))))
+        for start_ms, group in grouped(schedules, width_ms)
+    ]
 
 
 def ordered(schedules: Sequence[Schedule]) -> list[Schedule]:
