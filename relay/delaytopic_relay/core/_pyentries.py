@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Annotated, Any, Final, NamedTuple, TypeGuard, TypeVar, final
+from typing import Annotated, Final, NamedTuple, TypeGuard, TypeVar, final
 
 import msgspec
 
