@@ -199,6 +199,7 @@ SEEDS = {
     910570: "Identity",
     1002501: "Identity",
     1002570: "IdentityBuckets",
+    1002856: "Clocks",
 }
 """3244: Kafka refused a batch without telling which record it was. Records went one by one for five seconds, and
 reading up to the refused one again took longer: each time it was refused without a name once more, and its shard stood
@@ -210,7 +211,8 @@ Kafka had refused a record, lost the partition, and made a dead letter of what w
 cut, which was accepted. 1002501: the offsets were lost, which was accepted, and the log was cut before its next record
 came: no relay knew in which leader epoch it had been, and took what followed for what it had delivered. 1002570: a
 record was delivered of a log that was cut meanwhile, and what followed at its offset was aborted: the check took it for
-nobody's."""
+nobody's. 1002856: the producer of these histories carried a late commit out under the id that it had taken meanwhile,
+and ended a transaction before its offsets were in it."""
 
 
 @pytest.mark.parametrize(("seed", "backend"), SEEDS.items())

@@ -8,28 +8,26 @@ doubt the memory is dropped and the committed state read again; nothing is ever 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from delaytopic_api.relay import RelayState
-from delaytopic_process.open_transactions import OpenTransaction
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
 from delaytopic_relay.core.admission_limits import NEVER_MS
 from delaytopic_relay.core.commands import Cancel, Command, Leaving, Record, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import succeed
-from delaytopic_relay.core.second_clock import ClockState
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.delivery.dead_letters import DeadLetters
-from delaytopic_relay.delivery.reachability import Trouble
 from delaytopic_relay.delivery.record_writer import RecordWriter
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for
 from delaytopic_relay.engine.due_time import DueTime
 from delaytopic_relay.engine.holding import Holding
 from delaytopic_relay.engine.pacing import LARGEST_FAR_BYTES, Pace, TickState, closes_at_ms, sleep_ms
+from delaytopic_relay.engine.partitions import ASSIGNED, Owned, Partitions
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.recovery import Takeover
 from delaytopic_relay.engine.sent import SentBatches
+from delaytopic_relay.engine.snapshot import LoopSnapshot
 from delaytopic_relay.engine.unreadable import Unreadable
 from delaytopic_relay.errors import (
     BucketLost,
@@ -37,7 +35,6 @@ from delaytopic_relay.errors import (
     Fenced,
     ProducerOutdated,
     RecordsRefused,
-    StandsStill,
     StateInDoubt,
     TransactionAborted,
     Unanswered,
@@ -80,43 +77,6 @@ RESUME_SHARE = 0.75
 RETRY_MS = 1_000
 STILL_MS = 5_000
 """Between two looks at partitions that stand still until a person says how they go on."""
-ASSIGNED = "assigned"
-"""The reason for which a shard waits that came to us; others were ours until something happened."""
-
-
-@dataclass(frozen=True)
-class LoopSnapshot:
-    """The state of the loop at one moment: shards at work, why others wait or fail, what is committed, where the source
-    ends.
-    """
-
-    state: RelayState
-    shards: Mapping[int, Shard] = field(default_factory=dict)
-    waiting: Mapping[int, str] = field(default_factory=dict)
-    committed: Mapping[int, Progress] = field(default_factory=dict)
-    paused: frozenset[int] = frozenset()
-    ends: Mapping[int, int] = field(default_factory=dict)
-    unreadable: Mapping[int, str] = field(default_factory=dict)
-    moving: frozenset[int] = frozenset()
-    """Shards whose backlog was on another backend, and is not yet read again."""
-    rules_wait: Mapping[int, str] = field(default_factory=dict)
-    """Shards in which the relay's own rules are not in force yet, and why."""
-    still: Mapping[int, StandsStill] = field(default_factory=dict)
-    """Shards that stand still until a person says how they go on, and why."""
-    missing: Mapping[int, int] = field(default_factory=dict)
-    """Shards that were to read what the source no longer has, and how many offsets that were."""
-    deferring: frozenset[int] = frozenset()
-    """Shards that read no further, as a record there would have to leave at once, and may not."""
-    clock: ClockState | None = None
-    """The comparison with the second clock; None without one."""
-    suspended: bool = False
-    """True while delivery is suspended."""
-    open_transactions: Mapping[int, OpenTransaction] = field(default_factory=dict)
-    """Shards that a producer's transaction keeps from being read further."""
-    held: Mapping[int, Trouble] = field(default_factory=dict)
-    """Shards that stand still while what they send to does not answer."""
-    refused: Mapping[str, Trouble] = field(default_factory=dict)
-    """Further targets that do not answer, for which records are dead letters meanwhile."""
 
 
 class Loop:
@@ -136,23 +96,14 @@ class Loop:
         self._suspension = parts.suspension
         self._learn = parts.learn
         self._id_bytes = parts.id_bytes
-        self._deferred: dict[int, Sequence[Command]] = {}
-        self._looking_ahead: dict[int, int] = {}
-        """The offsets up to which partitions are looked through, before they are read from where they stand."""
-        self._looked_ahead: set[int] = set()
         self._unreadable = Unreadable()
         self._clock = parts.clock
         self._due = DueTime(parts.clock, parts.second_clock, suspended=parts.suspension.delivery)
         self._events = parts.events
-        self.shards: dict[int, Shard] = {}
-        self.waiting: dict[int, str] = {}
+        self.partitions = Partitions()
+        self._owned = self.partitions.owned
         self.joined = False
         self._retry_at_ms = 0
-        self._committed: dict[int, Progress] = {}
-        self._paused: set[int] = set()
-        self._moving: set[int] = set()
-        self._rules_wait: dict[int, str] = {}
-        """Partitions that are read by former rules alone, and the reason."""
         self._open = self._moved = self._stored = self._behind = self._idle = False
         self._tick_started_ms = 0
         self._sent = self._taken = self._came_ms = 0
@@ -164,11 +115,21 @@ class Loop:
         self.idle_ms = 0
         """The time for which the loop has waited in vain for records."""
 
+    @property
+    def shards(self) -> Mapping[int, Shard]:
+        """The shards at work."""
+        return self.partitions.shards
+
+    @property
+    def waiting(self) -> Mapping[int, str]:
+        """The partitions that wait to be recovered, and why."""
+        return self.partitions.waiting
+
     # -- the group's decisions, called from inside `Source.poll`
 
     def assigned(self, partitions: Sequence[int]) -> None:
         """Shards that came to us wait until they are recovered."""
-        self.waiting.update(dict.fromkeys(partitions, ASSIGNED))
+        self.partitions.wait(partitions, ASSIGNED)
         self.joined = True
         self._retry_at_ms = 0
 
@@ -195,16 +156,8 @@ class Loop:
             self._lost = TransactionAborted(f"partitions {sorted(partitions)} were lost")
 
     def _forget(self, partitions: frozenset[int]) -> None:
-        for partition in partitions:
-            self.shards.pop(partition, None)
-            self.waiting.pop(partition, None)
-            self._committed.pop(partition, None)
-            self._deferred.pop(partition, None)
-            self._looking_ahead.pop(partition, None)
-            self._rules_wait.pop(partition, None)
+        self.partitions.forget(partitions)
         self._reading.forget(partitions)
-        self._paused -= partitions
-        self._looked_ahead -= partitions
         self._unreadable.forget(partitions)
         self._takeover.forget(partitions)
         self._writer.refusals.forget(partitions)
@@ -220,30 +173,27 @@ class Loop:
         """Return what is at work here, for the status page."""
         return LoopSnapshot(
             RelayState.RUNNING,
-            dict(self.shards),
+            self.shards,
             dict(self.waiting),
-            dict(self._committed),
-            frozenset(self._paused),
-            self._source.ends(self.shards),
+            {partition: each.committed for partition, each in self._owned.items()},
+            frozenset(partition for partition, each in self._owned.items() if each.paused),
+            self._source.ends(self._owned),
             dict(self._manager.unreadable),
-            frozenset(self._moving),
-            dict(self._rules_wait),
+            frozenset(partition for partition, each in self._owned.items() if each.moving),
+            self.partitions.having(lambda each: each.rules_wait),
             {**self._takeover.still, **self._unreadable.still},
             dict(self._takeover.missing),
-            frozenset(self._deferred),
+            frozenset(self.partitions.having(lambda each: each.deferred)),
             self._due.state,
             self._suspension.delivery,
-            self._source.open_transactions(self.shards),
-            {partition: each for partition, each in self._holding.held.items() if self._is_here(partition)},
+            self._source.open_transactions(self._owned),
+            {partition: each for partition, each in self._holding.held.items() if partition in self.partitions},
             dict(self._holding.refused),
         )
 
-    def _is_here(self, partition: int) -> bool:
-        return partition in self.shards or partition in self.waiting
-
     def finish(self) -> None:
         """Commit, hand the shards over and leave the group."""
-        self.revoked(list(self.shards))
+        self.revoked([*self._owned])
         self._target.abort()
         self._source.close()
         self._target.close()
@@ -306,20 +256,14 @@ class Loop:
         self._target_is_spent = self._target_is_spent or isinstance(
             lost, Fenced | CommitUnknown | RecordsRefused | Unanswered | ProducerOutdated
         )
-        self.waiting.update(dict.fromkeys(self.shards, lost.cause))
+        dropped = [*self._owned]
+        self.partitions.wait(dropped, lost.cause)
         try:
-            self._source.pause(self.shards)
+            self._source.pause(dropped)
         except Unavailable as error:
             self._events.unavailable(error)
-        self._reading.forget(self.shards)
-        self._unreadable.forget(self.shards)
-        self.shards.clear()
-        self._committed.clear()
-        self._paused.clear()
-        self._deferred.clear()
-        self._looking_ahead.clear()
-        self._looked_ahead.clear()
-        self._rules_wait.clear()
+        self._reading.forget(dropped)
+        self._unreadable.forget(dropped)
         self._open = self._moved = self._stored = False
         self._sent = self._taken = 0
         self._tick_sent.settle()
@@ -339,15 +283,9 @@ class Loop:
             self._target.replace()
             self._target_is_spent = False
         for partition, (shard, plan, look_ahead_until) in self._takeover.recover(wanted).items():
-            if look_ahead_until is not None:
-                self._looking_ahead[partition] = look_ahead_until
-            cause = self.waiting.pop(partition)
-            self.shards[partition] = shard
+            owned = Owned(shard, plan.progress, plan.backend_changed, plan.rules_wait, look_ahead_until)
+            cause = self.partitions.recovered(partition, owned)
             self._reading.follow(partition, plan.progress.generations)
-            self._committed[partition] = plan.progress
-            if plan.rules_wait is not None:
-                self._rules_wait[partition] = plan.rules_wait
-            self._moving = self._moving | {partition} if plan.backend_changed else self._moving - {partition}
             self._events.recovered(partition, cause, plan)
         if self.waiting and self.waiting.keys() <= self._takeover.still.keys():
             # It takes a person: others here deliver meanwhile, and to look costs their time.
@@ -356,16 +294,19 @@ class Loop:
     # -- taking in
 
     def _ingest(self, partition: int, chunk: Chunk) -> None:
-        shard = self.shards.get(partition)
-        if shard is None:
+        owned = self._owned.get(partition)
+        if owned is None:
             return
+        shard = owned.shard
         still = self._unreadable.note(partition, chunk, self._clock.monotonic_ms())
         if still is not None:
             self._events.stuck(partition, still)
         commands: Sequence[Command] = chunk.commands
         end = chunk.end
-        if partition in self._looking_ahead:
-            self._look_ahead(partition, shard, commands, end)
+        if owned.look_ahead_until is not None:
+            self._look_ahead(shard, commands)
+            reached = max(end or 0, commands[-1].offset + 1 if commands else 0)
+            owned.looked_ahead = owned.looked_ahead or reached >= owned.look_ahead_until
             return
         known = shard.epochs.note(chunk.epochs)
         if known is not None:
@@ -376,47 +317,44 @@ class Loop:
         if self._suspension.ingest:
             commands = [command for command in commands if command.offset < shard.replay_until]
             end = min(end, shard.replay_until) if end is not None else None
-        if partition in self._deferred:
-            commands = [*self._deferred.pop(partition), *commands]
-        self._apply(partition, shard, commands)
-        if end is not None and partition not in self._deferred and end > shard.position:
+        self._apply(partition, owned, [*owned.deferred, *commands] if owned.deferred is not None else commands)
+        if end is not None and owned.deferred is None and end > shard.position:
             shard.reached_end(end)
             self._note_moved()
 
-    def _look_ahead(self, partition: int, shard: Shard, commands: Sequence[Command], end: int | None) -> None:
+    def _look_ahead(self, shard: Shard, commands: Sequence[Command]) -> None:
         """Note what relays have written into the source; what lies in front of it is read with that in mind."""
         rewritten = [c for c in commands if isinstance(c, Schedule | Cancel) and c.rank is not None]
         if rewritten:
             shard.look_ahead(rewritten, self._manager.look_up(shard, shard.unknown_ids(rewritten)))
-        reached = max(end or 0, commands[-1].offset + 1 if commands else 0)
-        if reached >= self._looking_ahead[partition]:
-            self._looked_ahead.add(partition)
 
     def _end_looking_ahead(self) -> None:
         """Read what was looked through."""
-        for partition in [*self._looked_ahead]:
-            self._source.read_from(partition, self._committed[partition].offset)
-            self._looked_ahead.discard(partition)
-            del self._looking_ahead[partition]
-            self.shards[partition].looks_ahead = False
+        for partition, owned in self._owned.items():
+            if owned.looked_ahead:
+                self._source.read_from(partition, owned.committed.offset)
+                owned.look_ahead_until, owned.looked_ahead = None, False
+                owned.shard.looks_ahead = False
 
-    def _apply(self, partition: int, shard: Shard, commands: Sequence[Command]) -> None:
+    def _apply(self, partition: int, owned: Owned, commands: Sequence[Command]) -> None:
+        """Take commands in, up to the first that may not leave yet: it is deferred, with all behind it."""
+        shard, owned.deferred = owned.shard, None
         if not self._holding.takes_in(partition):
-            self._deferred[partition] = commands
+            owned.deferred = commands
             return
         now_ms = self._due.now_ms() if self._holding.delivers(partition) else NOTHING_DUE_MS
         shard.come_back(self._clock.now_ms())
         if now_ms == NOTHING_DUE_MS or shard.cursor.due_ms > now_ms:
             kept = shard.without_departures(commands, now_ms)
             if len(kept) < len(commands):
-                self._deferred[partition] = commands[len(kept) :]
+                owned.deferred = commands[len(kept) :]
             commands = kept
         if not commands:
             return
         self._note_moved()
         self._taken += len(commands)
         next_position = commands[-1].offset + 1
-        ids_full = shard.ids_bytes > self._id_bytes // len(self.shards)
+        ids_full = shard.ids_bytes > self._id_bytes // len(self._owned)
         shard.renew_admission_limits(self._clock.now_ms(), ids_full=ids_full)
         found = self._manager.look_up(shard, shard.unknown_ids(commands))
         leaving = shard.ingest(commands, next_position, found)
@@ -424,8 +362,11 @@ class Loop:
 
     def _apply_deferred(self) -> None:
         """Commands wait, and reading with them, while the cursor is ahead of the time up to which records are due."""
-        for partition in [] if self._due.now_ms() == NOTHING_DUE_MS else [*self._deferred]:
-            self._apply(partition, self.shards[partition], self._deferred.pop(partition))
+        if self._due.now_ms() == NOTHING_DUE_MS:
+            return
+        for partition, owned in self._owned.items():
+            if owned.deferred is not None:
+                self._apply(partition, owned, owned.deferred)
 
     def _note_moved(self) -> None:
         if not self._moved and not self._sent:
@@ -450,10 +391,8 @@ class Loop:
                 self._note_moved()
 
     def _delivering(self) -> Sequence[Shard]:
-        shards = self.shards.values()
-        return (
-            [shard for shard in shards if self._holding.delivers(shard.partition)] if self._holding.held else [*shards]
-        )
+        held = self._holding.held
+        return [each.shard for partition, each in self._owned.items() if not held or self._holding.delivers(partition)]
 
     def _hold_ms(self) -> int:
         """Return how long the next transaction waits for the last one's markers; with more to send than time it does
@@ -477,7 +416,7 @@ class Loop:
         if leaving.rewritten:
             rewritten, not_written = self._writer.rewritten(partition, leaving.rewritten, now_ms)
             records += rewritten
-            self.shards[partition].not_written([reject.offset for reject in not_written])
+            self._owned[partition].shard.not_written([reject.offset for reject in not_written])
         rejects = [*leaving.rejects, *late_rejects, *not_written]
         self._begin()
         if not self._sent:
@@ -493,7 +432,7 @@ class Loop:
     # -- committing
 
     def _closes_at_ms(self) -> int | None:
-        far_bytes = sum(shard.far_bytes for shard in self.shards.values())
+        far_bytes = sum(each.shard.far_bytes for each in self._owned.values())
         tick = TickState(
             self._tick_started_ms, self._sent, self._moved, far_bytes, self._taken, self._idle, self._came_ms
         )
@@ -514,12 +453,12 @@ class Loop:
             self._events.put(self._clock.monotonic_ms() - put_ms)
         owner = self._target.owner
         progress = {
-            partition: self._takeovers_kept(partition, shard.progress(owner))
+            partition: _takeovers_kept(each.committed, each.shard.progress(owner))
             if partition not in handing_over
-            else shard.progress("")._replace(takeovers=0)
-            for partition, shard in self.shards.items()
+            else each.shard.progress("")._replace(takeovers=0)
+            for partition, each in self._owned.items()
         }
-        changed = {partition: new for partition, new in progress.items() if self._committed.get(partition) != new}
+        changed = {partition: new for partition, new in progress.items() if self._owned[partition].committed != new}
         if changed or self._open:
             if self._target.owner:
                 self._begin()
@@ -530,19 +469,14 @@ class Loop:
         self._open = self._moved = self._stored = False
         self._sent = self._taken = 0
         self._tick_sent.settle()
-        self._committed.update(changed)
         for partition, new in changed.items():
-            self.shards[partition].committed_offset = new.offset
+            owned = self._owned[partition]
+            owned.committed, owned.shard.committed_offset = new, new.offset
         self._last_commit_ms = self._clock.monotonic_ms() - started_ms
         self._events.committed(self._last_commit_ms)
         self._writer.refusals.settled(committed=True)
         self._manager.drop_done(self.shards.values())
         self._manager.hand_over(shard for shard in self.shards.values() if shard.partition in handing_over)
-
-    def _takeovers_kept(self, partition: int, new: Progress) -> Progress:
-        """Return progress that counts the takeovers as long as the position stays where it was then."""
-        was = self._committed[partition]
-        return new._replace(takeovers=was.takeovers if new.position == was.position else 0)
 
     def _begin(self) -> None:
         if not self._open:
@@ -565,7 +499,7 @@ class Loop:
         rejects, unknown = dead_letters_for(refusals, self._tick_sent.batches)
         now_ms = self._clock.now_ms()
         for partition, of_shard in rejects.items():
-            self.shards[partition].not_written([reject.offset for reject in of_shard])
+            self._owned[partition].shard.not_written([reject.offset for reject in of_shard])
             self._target.send(self._dead_letters.records(partition, of_shard, now_ms))
             self._events.sent([], of_shard, [], now_ms)
         return [*unknown, *self._target.flush(self._holding.in_vain)]
@@ -575,11 +509,11 @@ class Loop:
     @property
     def size(self) -> int:
         """Return about how many bytes of memory the schedules take."""
-        return sum(shard.size for shard in self.shards.values())
+        return sum(each.shard.size for each in self._owned.values())
 
     def _load_and_throttle(self) -> None:
         """Load what comes within the horizon, and stop reading while memory is full."""
-        held = sum(self.shards[each].size for each in self._holding.held.keys() & self.shards.keys())
+        held = sum(self._owned[each].shard.size for each in self._holding.held.keys() & self._owned.keys())
         size = self.size - held
         # What waits for a topic that does not answer leaves the others half of the memory.
         memory_bytes = self._memory_bytes - min(held, self._memory_bytes // 2)
@@ -589,18 +523,20 @@ class Loop:
             self._note_moved()
         self._drop_lost()
         self._begin_rules()
-        full = size >= memory_bytes * (RESUME_SHARE if self._paused - self._holding.held.keys() else 1)
+        paused = {partition for partition, each in self._owned.items() if each.paused}
+        full = size >= memory_bytes * (RESUME_SHARE if paused - self._holding.held.keys() else 1)
         no_room = dict.fromkeys(self._holding.held, held >= self._memory_bytes // 2)
-        wanted = {each for each, shard in self.shards.items() if self._can_wait(each, shard, no_room.get(each, full))}
-        if wanted - self._paused:
-            self._source.pause(wanted - self._paused)
-        if self._paused - wanted:
-            self._source.resume(self._paused - wanted)
-        self._paused = wanted
+        wanted = {each for each, owned in self._owned.items() if self._can_wait(each, owned, no_room.get(each, full))}
+        if wanted - paused:
+            self._source.pause(wanted - paused)
+        if paused - wanted:
+            self._source.resume(paused - wanted)
+        for partition, owned in self._owned.items():
+            owned.paused = partition in wanted
 
     def _drop_lost(self) -> None:
         """Recover those alone whose backlog lost something."""
-        if lost := self.shards.keys() & self._manager.lost():
+        if lost := self._owned.keys() & self._manager.lost():
             self._recover_again(lost, BucketLost.cause)
 
     def _begin_rules(self) -> None:
@@ -608,17 +544,18 @@ class Loop:
 
         What is read by them has to be committed first, which a new owner does.
         """
-        if not self._rules_wait:
+        waiting = [partition for partition, each in self._owned.items() if each.rules_wait is not None]
+        if not waiting:
             return
-        ends = self._source.ends(self._rules_wait)
-        ready = {partition for partition in self._rules_wait if self._may_begin(partition, ends.get(partition))}
+        ends = self._source.ends(waiting)
+        ready = {partition for partition in waiting if self._may_begin(self._owned[partition], ends.get(partition))}
         if ready:
             self._recover_again(ready, "rules")
 
-    def _may_begin(self, partition: int, end: int | None) -> bool:
-        if end is None or self.shards[partition].replaying:
+    def _may_begin(self, owned: Owned, end: int | None) -> bool:
+        if end is None or owned.shard.replaying:
             return False
-        was, declared = self._committed[partition], self._reading.declared
+        was, declared = owned.committed, self._reading.declared
         return succeed(was.generations, was.floor, declared, was.position, was.cursor, end).waits is None
 
     def _recover_again(self, partitions: Set[int], cause: str) -> None:
@@ -627,15 +564,21 @@ class Loop:
             self._close_tick()
         self._source.pause(partitions)
         self._forget(frozenset(partitions))
-        self.waiting.update(dict.fromkeys(partitions, cause))
+        self.partitions.wait(partitions, cause)
         self._retry_at_ms = 0
 
-    def _can_wait(self, partition: int, shard: Shard, full: bool) -> bool:
+    def _can_wait(self, partition: int, owned: Owned, full: bool) -> bool:
         """Return whether reading a shard pauses; while it reads again what it needs to deliver, only if neither the
         backlog nor memory has room for it.
         """
-        if partition in self._deferred or self._unreadable.waits(partition, self._clock.monotonic_ms()):
+        shard = owned.shard
+        if owned.deferred is not None or self._unreadable.waits(partition, self._clock.monotonic_ms()):
             return True
         if shard.replaying:
             return shard.share is not None and shard.share.refused_bytes >= LARGEST_FAR_BYTES
-        return full or self._suspension.ingest or shard.full(self._clock.now_ms(), paused=partition in self._paused)
+        return full or self._suspension.ingest or shard.full(self._clock.now_ms(), paused=owned.paused)
+
+
+def _takeovers_kept(was: Progress, new: Progress) -> Progress:
+    """Return progress that counts the takeovers as long as the position stays where it was then."""
+    return new._replace(takeovers=was.takeovers if new.position == was.position else 0)

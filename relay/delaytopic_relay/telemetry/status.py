@@ -33,7 +33,7 @@ from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation
 from delaytopic_relay.core.second_clock import ClockState
 from delaytopic_relay.delivery.reachability import ANY, Trouble
-from delaytopic_relay.engine.loop import LoopSnapshot
+from delaytopic_relay.engine.snapshot import LoopSnapshot
 
 STEPS_MS = (1_000, 2_000, 5_000)
 """Bin edges are these times powers of ten."""

@@ -11,7 +11,8 @@ from delaytopic_api.records import is_ancient, objection_to_instant, resembled_h
 from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
 from delaytopic_relay.core.commands import Leaving, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
-from delaytopic_relay.engine.loop import Loop, LoopSnapshot
+from delaytopic_relay.engine.loop import Loop
+from delaytopic_relay.engine.snapshot import LoopSnapshot
 from delaytopic_relay.errors import BacklogUnavailable, RelayError, StandsStill, StateInDoubt
 from delaytopic_relay.pending.page import PendingPage
 from delaytopic_relay.ports import Clock

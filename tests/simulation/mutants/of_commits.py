@@ -165,15 +165,13 @@ def commits_after_a_failed_tick() -> Sequence[Patch]:
     original = Loop._reset
 
     def reset(self: Loop, lost: StateInDoubt) -> None:
-        shards, committed = dict(self.shards), dict(self._committed)
+        owned = dict(self.partitions.owned)
         original(self, lost)
         if isinstance(lost, CommitUnknown):
             return
-        self.shards.update(shards)
-        self._committed.update(committed)
-        for shard in shards:
-            self.waiting.pop(shard, None)
-        self._source.resume(shards)
+        for partition, each in owned.items():
+            self.partitions.recovered(partition, each)
+        self._source.resume(owned)
 
     return [(Loop, "_reset", reset)]
 

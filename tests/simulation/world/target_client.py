@@ -237,12 +237,12 @@ class SimulatedTarget:
 
     def _send_late(self, act: Callable[[], None], delay_ms: int) -> None:
         """The request is on its way with the state that the client has now."""
-        epoch, state, buffer = self._epoch, self._state, self._buffer
+        then = self.owner, self._epoch, self._state, self._buffer
         self._buffer = []
 
         def arrive() -> None:
-            kept = self._epoch, self._state, self._buffer
-            self._epoch, self._state, self._buffer = epoch, state, buffer
+            kept = self.owner, self._epoch, self._state, self._buffer
+            self.owner, self._epoch, self._state, self._buffer = then
             try:
                 act()
             except StateInDoubt:
@@ -250,7 +250,7 @@ class SimulatedTarget:
             else:
                 self._kafka.counts["path: late request carried out"] += 1
             finally:
-                self._epoch, self._state, self._buffer = kept
+                self.owner, self._epoch, self._state, self._buffer = kept
 
         self._kafka.later(delay_ms, arrive)
 

@@ -9,7 +9,7 @@ from delaytopic_relay.backlog.kafka.partition import BucketShard
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Schedule
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.engine.loop import LoopSnapshot
+from delaytopic_relay.engine.snapshot import LoopSnapshot
 from delaytopic_relay.telemetry.status import Counters, relay_status
 
 NOW_MS = 1_000_000

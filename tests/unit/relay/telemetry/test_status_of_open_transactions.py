@@ -10,7 +10,7 @@ from delaytopic_api.relay import OpenTransaction as Told
 from delaytopic_api.relay import RelayState, ShardStatus
 from delaytopic_process.open_transactions import LASTS_MS, OpenTransaction
 from delaytopic_relay.backlog.redis.shard import RedisShard
-from delaytopic_relay.engine.loop import LoopSnapshot
+from delaytopic_relay.engine.snapshot import LoopSnapshot
 from delaytopic_relay.telemetry.status import Counters, relay_status
 
 FIRST = 7

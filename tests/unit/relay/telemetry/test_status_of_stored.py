@@ -18,7 +18,7 @@ from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.done import Ahead
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.second_clock import ClockState
-from delaytopic_relay.engine.loop import LoopSnapshot
+from delaytopic_relay.engine.snapshot import LoopSnapshot
 from delaytopic_relay.errors import StandsStill
 from delaytopic_relay.telemetry.status import Counters, relay_status
 

@@ -9,7 +9,7 @@ from tests.unit.relay.telemetry.test_status_of_buckets import CONFIG
 
 from delaytopic_api.relay import RelayState, RelayStatus, ShardReason, ShardState, UnansweredTopic
 from delaytopic_relay.delivery.reachability import ANY, Destination, Trouble
-from delaytopic_relay.engine.loop import LoopSnapshot
+from delaytopic_relay.engine.snapshot import LoopSnapshot
 from delaytopic_relay.telemetry.metrics import RelayMetrics
 from delaytopic_relay.telemetry.status import Counters, relay_status
 
