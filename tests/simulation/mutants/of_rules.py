@@ -97,7 +97,7 @@ def reads_below_the_floor() -> Sequence[Patch]:
 
 
 def forgets_what_rules_gave() -> Sequence[Patch]:
-    def gave(self: Generations, schedules: Iterable[Any]) -> None:
+    def gave(self: Generations, schedules: Iterable[Any], span: Any = None) -> None:
         return None
 
     return [(Generations, "gave", gave)]
