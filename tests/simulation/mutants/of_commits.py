@@ -8,8 +8,9 @@ from typing import Any
 from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_target
 
 from delaytopic_relay.backlog.fixed import FixedShard
+from delaytopic_relay.backlog.redis.asks import Put, Write
 from delaytopic_relay.backlog.redis.manager import RedisManager
-from delaytopic_relay.backlog.redis.shard import Put, RedisShard
+from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.core.calendar import Calendar
 from delaytopic_relay.core.commands import DueKey, Record
 from delaytopic_relay.core.progress import Progress
@@ -78,13 +79,14 @@ def puts_late() -> Sequence[Patch]:
 
 
 def forgets_meanwhile() -> Sequence[Patch]:
-    original = RedisShard.put_early_done
+    original = RedisShard.acknowledged
 
-    def put_early_done(self: RedisShard, put: Put) -> None:
+    def acknowledged(self: RedisShard, put: Put) -> None:
         original(self, put)
-        self._far, self.far_bytes = [], 0
+        if put.kind is Write.EARLY:
+            self._far, self.far_bytes = [], 0
 
-    return [(RedisShard, "put_early_done", put_early_done)]
+    return [(RedisShard, "acknowledged", acknowledged)]
 
 
 def drop_before_commit() -> Sequence[Patch]:

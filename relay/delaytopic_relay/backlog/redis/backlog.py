@@ -153,7 +153,7 @@ class RedisBacklog:
         """Have the version name the rules that begin, and those before them, which go on if the commit fails."""
         put = shard.renamed(self._token(generations), then=self._token(generations[-1:]))
         self._store.put(shard.partition, put.expected, put.new, put.segments, put.ids)
-        shard.touched()
+        shard.acknowledged(put)
 
     def reader(self, states: Mapping[int, Any]) -> PendingReader:
         """Open a connection of its own."""

@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 from itertools import chain, repeat
 from typing import NamedTuple, TypeVar
 
-from delaytopic_relay.backlog.redis.shard import LEAST_SHARE_BYTES, UNLIMITED_BYTES, Load, Put, RedisShard
+from delaytopic_relay.backlog.redis.asks import Load, Put
+from delaytopic_relay.backlog.redis.shard import LEAST_SHARE_BYTES, UNLIMITED_BYTES, RedisShard
 from delaytopic_relay.backlog.segments import decode_slice_segment
 from delaytopic_relay.backlog.signing import MARK_BYTES, UNSIGNED, SegmentSigner, mark_of, slice_place
 from delaytopic_relay.backlog.slices import CASCADE_MS
@@ -146,10 +147,7 @@ class RedisManager:
         def attempt() -> Answer:
             return next(attempts)()
 
-        if self._acknowledge(early.shard, early.put, attempt):
-            early.shard.put_early_done(early.put)
-        else:
-            early.shard.hold()
+        self._acknowledge(early.shard, early.put, attempt)
 
     def _is_early(self, shard: RedisShard) -> bool:
         return self._early is not None and self._early.shard is shard
@@ -172,10 +170,7 @@ class RedisManager:
                 put = shard.put(self._clock.now_ms())
                 if not put.segments and not put.ids:
                     break
-                if self._write(shard, put):
-                    shard.put_done(put)
-                else:
-                    shard.hold()
+                self._write(shard, put)
         return ()
 
     def _is_full(self, shard: RedisShard) -> bool:
@@ -183,7 +178,7 @@ class RedisManager:
         return shard.refused and self._clock.monotonic_ms() < self._full_until_ms.get(shard.partition, 0)
 
     def _write(self, shard: RedisShard, put: Put) -> bool:
-        """Carry out a put; return whether the backlog had room for it."""
+        """Carry out a write; return whether the backlog had room for it."""
         return self._acknowledge(shard, put, self._writing(shard, put))
 
     def _writing(self, shard: RedisShard, put: Put) -> Callable[[], Answer]:
@@ -212,6 +207,7 @@ class RedisManager:
             self._flush(shard)
             return False
         shard.note_stored(answer.stored_bytes)
+        shard.acknowledged(put)
         self._checked_ms[shard.partition] = self._clock.monotonic_ms()
         self._events.put(answer.took_ms)
         return True
@@ -219,7 +215,7 @@ class RedisManager:
     def _note_refusal(self, shard: RedisShard, put: Put, refused: PutRefused) -> None:
         self._events.unavailable(refused)
         self._full_until_ms[shard.partition] = self._clock.monotonic_ms() + FULL_MS
-        shard.put_refused(put, refused.reached, refused.stored)
+        shard.note_refusal(put, refused.reached, refused.stored, self._clock.now_ms())
 
     @contextmanager
     def _readable(self, shard: RedisShard, slices: Sequence[Slice] = ()) -> Iterator[None]:
@@ -395,7 +391,7 @@ class RedisManager:
                 self._refresh(shard)
                 return
             shard.note_stored(answer.stored_bytes)
-            shard.touched()
+            shard.acknowledged(put)
         else:
             version = self._store.version(shard.partition)
             if version != shard.store_version:
@@ -428,11 +424,8 @@ class RedisManager:
             shard.look_through(load, size, schedules)
         elif schedules:
             fetched.clear()
-            put = shard.cascade(load, schedules, self._clock.now_ms())
-            if not self._write(shard, put):
-                shard.cascade_refused(self._clock.now_ms(), size, len(schedules))
+            if not self._write(shard, shard.cascade(load, size, schedules, self._clock.now_ms())):
                 return
-            shard.cascaded(put, load, size)
         else:
             shard.skipped(load, size)
         shard.tags |= tags

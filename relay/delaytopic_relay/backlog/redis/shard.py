@@ -9,10 +9,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from operator import attrgetter
-from typing import NamedTuple
 
 from delaytopic_api.values import Quantity
+from delaytopic_relay.backlog.redis.asks import Load, Part, Portion, Put, Write
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.slices import EARLIEST_MS, NARROW_MS, cascades_at_ms, is_narrow
 from delaytopic_relay.backlog.store import END_MS, Page, Segment, Slice, StoreVersion
@@ -29,7 +28,6 @@ FIRST_PORTION = 16
 LARGEST_PORTION = 256
 MOST_COMPANIONS = 64
 UNLIMITED_BYTES = 1 << 62
-_due_ms = attrgetter("due_ms")
 RESUME_SHARE = 0.75
 """Of the share in the backlog: below, reading goes on after it had paused."""
 LEAST_SHARE_BYTES = 256 << 10
@@ -44,59 +42,6 @@ OFFERED_BYTES = 1 << 20
 def share_bytes_of(memory: Quantity | None, partitions: int) -> int:
     """Return the share of one partition of what a DelayTopic may keep in Redis."""
     return memory.value // partitions if memory is not None else UNLIMITED_BYTES
-
-
-class Put(NamedTuple):
-    """A write to the backlog."""
-
-    expected: StoreVersion
-    new: StoreVersion
-    segments: list[Segment]
-    ids: dict[bytes, IdEntry]
-
-
-class Load(NamedTuple):
-    """A portion of a slice to read: so many segments, from `first` on."""
-
-    slice: Slice
-    first: int
-    segments: int
-
-
-class Part:
-    """The part of a wide slice that goes to memory: what is due from some time on, and as much of it as there is room.
-
-    It ends between narrow slices, at `until_ms`, and has all that is due before `least_ms`.
-    """
-
-    def __init__(self, from_ms: int, least_ms: int, until_ms: int, most_bytes: int) -> None:
-        self._from_ms = from_ms
-        self.least_ms = least_ms
-        self.until_ms = until_ms
-        self._most_bytes = most_bytes
-        self._kept: list[Schedule] = []
-        self._bytes = 0
-
-    def add(self, schedules: Iterable[Schedule]) -> None:
-        """Keep what belongs to it as far as it reaches now."""
-        more = [schedule for schedule in schedules if self._from_ms <= schedule.due_ms < self.until_ms]
-        self._kept += more
-        self._bytes += sizes(more).total
-        if self._bytes > 2 * self._most_bytes:
-            self.cut()
-
-    def cut(self) -> Sequence[Schedule]:
-        """Let it end where there is no more room, and return it."""
-        if self._bytes > self._most_bytes and self.until_ms > self.least_ms:
-            size = 0
-            for schedule in sorted(self._kept, key=_due_ms):
-                size += bytes_of(schedule)
-                if size > self._most_bytes:
-                    self.until_ms = max(self.least_ms, schedule.due_ms // NARROW_MS * NARROW_MS)
-                    break
-            self._kept = [schedule for schedule in self._kept if schedule.due_ms < self.until_ms]
-            self._bytes = sizes(self._kept).total
-        return self._kept
 
 
 class RedisShard(ShardCore):
@@ -235,12 +180,12 @@ class RedisShard(ShardCore):
     # -- the backlog
 
     def put(self, now_ms: int) -> Put:
-        """The write that makes the backlog hold all that is far and was taken in; `put_done` when acknowledged."""
-        return self._put_far(now_ms, self.ids.to_put())
+        """The write that makes the backlog hold all that is far and was taken in."""
+        return self._put_far(now_ms, self.ids.to_put(), Write.PUT)
 
-    def _put_far(self, now_ms: int, ids: dict[bytes, IdEntry]) -> Put:
+    def _put_far(self, now_ms: int, ids: dict[bytes, IdEntry], kind: Write) -> Put:
         new = self._next_version(max(self.committed_offset, self.store_version.offset))
-        return Put(self.store_version, new, pack(self._far, now_ms), ids)
+        return Put(self.store_version, new, pack(self._far, now_ms), ids, kind)
 
     def progress(self, owner: str) -> Progress:
         """Return what to commit: what the backlog has refused holds back the offset."""
@@ -249,39 +194,26 @@ class RedisShard(ShardCore):
         lowest = min((schedule.offset for schedule in held), default=progress.offset)
         return progress._replace(offset=min(progress.offset, lowest))
 
-    def put_done(self, put: Put) -> None:
-        """The backlog acknowledged the put."""
+    def acknowledged(self, put: Put) -> None:
+        """The backlog has carried out a write; `Write` says what follows."""
         self.store_version = put.new
         self._indexed(put.segments)
-        self._far, self.far_bytes = [], 0
-        self.ids.put_done()
+        match put.kind:
+            case Write.PUT:
+                self._far, self.far_bytes = [], 0
+                self.ids.put_done()
+            case Write.EARLY:
+                self.far_bytes -= self._early_bytes
+                self._early, self._early_bytes = [], 0
+            case Write.TOUCH:
+                self.held_bytes -= sizes(self._offered).total
+                self._offered, self._touch = [], None
+            case Write.CASCADE:
+                assert put.portion is not None
+                self._next_portion(*put.portion)
 
-    @property
-    def unwritten_bytes(self) -> int:
-        """Return about how many bytes of memory `put_early` would begin to write; none while it is being written."""
-        return 0 if self._early or self.held_bytes or self.touching else self.far_bytes
-
-    def put_early(self, now_ms: int) -> Put:
-        """Begin to write what is far, while more is taken in: the first part of the next put, as it were.
-
-        Nothing else is asked of the backlog until `put_early_done`. Ids go with the put itself: until then a later
-        command may change what is to be said of them.
-        """
-        put = self._put_far(now_ms, {})
-        self._early, self._early_bytes, self._far = self._far, self.far_bytes, []
-        return put
-
-    def put_early_done(self, put: Put) -> None:
-        """The backlog acknowledged what was put early."""
-        self.store_version = put.new
-        self._indexed(put.segments)
-        self.far_bytes -= self._early_bytes
-        self._early, self._early_bytes = [], 0
-
-    # -- a full backlog
-
-    def put_refused(self, put: Put, reached: StoreVersion, stored: Sequence[Segment]) -> None:
-        """A full backlog has refused a put, or what came after the segments that are `stored`, at `reached`.
+    def note_refusal(self, put: Put, reached: StoreVersion, stored: Sequence[Segment], now_ms: int) -> None:
+        """A full backlog has refused a write, or what came after the segments that are `stored`, at `reached`.
 
         A former attempt may still be on its way to a backlog that has room by then. So the next thing is a touch that
         leaves out the put's version: either the attempt is there before it, and is noticed, or it is refused.
@@ -291,7 +223,31 @@ class RedisShard(ShardCore):
         self.store_version = reached
         self._indexed(stored)
         offset = max(self.committed_offset, reached.offset)
-        self._touch = Put(reached, StoreVersion(self._token, put.new.counter + 1, offset), [], {})
+        new = StoreVersion(self._token, put.new.counter + 1, offset)
+        self._touch = Put(reached, new, [], {}, Write.TOUCH)
+        match put.kind:
+            case Write.PUT | Write.EARLY:
+                self.hold()
+            case Write.CASCADE:
+                assert put.portion is not None
+                self._wait_as_it_is(put.portion, now_ms)
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """Return about how many bytes of memory `put_early` would begin to write; none while it is being written."""
+        return 0 if self._early or self.held_bytes or self.touching else self.far_bytes
+
+    def put_early(self, now_ms: int) -> Put:
+        """Begin to write what is far, while more is taken in: the first part of the next put, as it were.
+
+        Nothing else is asked of the backlog until it is acknowledged. Ids go with the put itself: until then a later
+        command may change what is to be said of them.
+        """
+        put = self._put_far(now_ms, {}, Write.EARLY)
+        self._early, self._early_bytes, self._far = self._far, self.far_bytes, []
+        return put
+
+    # -- a full backlog
 
     def hold(self) -> None:
         """Keep in memory what is far until the backlog has room, and what is to be known of its ids."""
@@ -329,7 +285,7 @@ class RedisShard(ShardCore):
         return self._touch is not None
 
     def touch(self) -> Put:
-        """A write that moves the backlog's version on; the same again until it is acknowledged (`touched`).
+        """A write that moves the backlog's version on; the same again until it is acknowledged.
 
         It is empty, but for what the backlog had refused before (`offer`).
 
@@ -338,11 +294,11 @@ class RedisShard(ShardCore):
         """
         if self._touch is None:
             new = self._next_version(max(self.committed_offset, self.store_version.offset))
-            self._touch = Put(self.store_version, new, [], {})
+            self._touch = Put(self.store_version, new, [], {}, Write.TOUCH)
         return self._touch
 
     def renamed(self, until_committed: str, then: str) -> Put:
-        """Return the touch by which the claim gets another token (`touched`), and another one once rules are committed.
+        """Return the touch by which the claim gets another token, and another one once rules are committed.
 
         Nothing is read or written before that.
         """
@@ -353,14 +309,6 @@ class RedisShard(ShardCore):
         """See `ShardCore.follow`. What is written from now on says by which rules."""
         super().follow(generations, floor)
         self._token = self._committed_token
-
-    def touched(self) -> None:
-        """The backlog acknowledged the touch."""
-        put = self.touch()
-        self.store_version = put.new
-        self._indexed(put.segments)
-        self.held_bytes -= sizes(self._offered).total
-        self._offered, self._touch = [], None
 
     def _next_version(self, offset: int) -> StoreVersion:
         return StoreVersion(self._token, self.store_version.counter + 1, offset)
@@ -449,25 +397,20 @@ class RedisShard(ShardCore):
         """Return the part of a wide slice that goes to memory, once all of the slice has come: as `loaded`."""
         return self._part.cut() if self._part is not None else ()
 
-    def cascade(self, load: Load, schedules: Sequence[Schedule], now_ms: int) -> Put:
-        """A portion of a wide slice arrived: the write that spreads it over narrower ones, then `cascaded`."""
+    def cascade(self, load: Load, data_bytes: int, schedules: Sequence[Schedule], now_ms: int) -> Put:
+        """A portion of a wide slice arrived: the write that spreads it over narrower ones."""
         width_below = load.slice.width_ms
         near_ms = max(now_ms, cascades_at_ms(load.slice))
         segments = pack(schedules, near_ms)
         assert all(segment.slice.width_ms < width_below for segment in segments)
-        return Put(self.store_version, self._next_version(self.store_version.offset), segments, {})
+        new = self._next_version(self.store_version.offset)
+        portion = Portion(load, data_bytes, sum(segment.records for segment in segments))
+        return Put(self.store_version, new, segments, {}, Write.CASCADE, portion)
 
-    def cascaded(self, put: Put, load: Load, data_bytes: int) -> None:
-        """The backlog acknowledged a cascade's write."""
-        self._next_portion(load, data_bytes, sum(segment.records for segment in put.segments))
-        self.store_version = put.new
-        self._indexed(put.segments)
-
-    def cascade_refused(self, now_ms: int, data_bytes: int, records: int) -> None:
-        """The backlog is full: the current slice waits as it is until it begins, and is then loaded from there."""
-        slice_ = self._current
-        assert slice_ is not None
-        self._mean_record_bytes = max(1, data_bytes // max(1, records))
+    def _wait_as_it_is(self, portion: Portion, now_ms: int) -> None:
+        """Leave the current slice as it is until it begins, and is then loaded from there."""
+        slice_ = portion.load.slice
+        self._mean_record_bytes = max(1, portion.data_bytes // max(1, portion.records))
         self._put_back(slice_, slice_.start_ms)
         if slice_.start_ms < self._target_ms(now_ms):
             self._direct[slice_] = slice_.start_ms

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.backlog.shards import unlisted_shard
 
-from delaytopic_relay.backlog.redis.shard import Load, Put
+from delaytopic_relay.backlog.redis.asks import Load, Put
 from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.store import StoreVersion
 from delaytopic_relay.core.commands import Command, DueKey, Reject, Schedule
@@ -108,10 +108,10 @@ class ShardRun:
         if self.shard.must_put:
             put = self.shard.put(now_ms)
             self._write(put)
-            self.shard.put_done(put)
 
     def _write(self, put: Put) -> None:
         self.store.put(0, put.expected, put.new, put.segments, put.ids)
+        self.shard.acknowledged(put)
 
     def commit(self) -> None:
         """The transaction: what left becomes visible with the progress."""
@@ -156,8 +156,6 @@ class ShardRun:
             found = {name: from_entry(entry) for name, entry in entries if entry is not None}
             shard.loaded(load, sum(map(len, data)), schedules, found)
         elif schedules:
-            put = shard.cascade(load, schedules, now_ms)
-            self._write(put)
-            shard.cascaded(put, load, sum(map(len, data)))
+            self._write(shard.cascade(load, sum(map(len, data)), schedules, now_ms))
         if len(data) < load.segments:
             shard.load_finished()

@@ -95,8 +95,7 @@ def test_a_shard_that_a_full_redis_has_refused_something_says_so_and_delivers() 
     shard.renew_admission_limits(AS_OF_MS, ids_full=False)
     shard.ingest([schedule(AS_OF_MS + 600_000, 5)], 6, {})
     put = shard.put(AS_OF_MS)
-    shard.put_refused(put, put.expected, ())
-    shard.hold()
+    shard.note_refusal(put, put.expected, (), AS_OF_MS)
 
     (found,) = status_of(shard).shards
 

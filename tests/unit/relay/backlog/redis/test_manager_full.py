@@ -9,8 +9,9 @@ from tests.support.relay.quiet_events import QuietEvents
 from tests.support.relay.schedules import cancel, schedule
 from tests.support.relay.world import World, WorldClock
 
+from delaytopic_relay.backlog.redis.asks import Part
 from delaytopic_relay.backlog.redis.manager import CHECK_MS, FULL_MS, RedisManager
-from delaytopic_relay.backlog.redis.shard import LEAST_SHARE_BYTES, MOST_HELD_BYTES, OFFERED_RECORDS, Part
+from delaytopic_relay.backlog.redis.shard import LEAST_SHARE_BYTES, MOST_HELD_BYTES, OFFERED_RECORDS
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.store import StoreVersion
 from delaytopic_relay.core.entries import size

@@ -4,7 +4,8 @@ import pytest
 from tests.support.relay.backlog.shards import redis_shard
 from tests.support.relay.schedules import cancel, offsets, reject, schedule
 
-from delaytopic_relay.backlog.redis.shard import Put, RedisShard
+from delaytopic_relay.backlog.redis.asks import Put, Write
+from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
 from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, Leaving
@@ -31,7 +32,7 @@ def new_shard() -> RedisShard:
 
 def put_of(shard: RedisShard) -> Put:
     put = shard.put(NOW_MS)
-    shard.put_done(put)
+    shard.acknowledged(put)
     return put
 
 
@@ -225,12 +226,12 @@ def test_a_touch_moves_the_backlog_to_the_committed_offset_and_stays_the_same_un
     # When it goes unanswered, while more is committed
     shard.committed_offset = 9
     repeated, waiting = shard.touch(), shard.touching
-    shard.touched()
+    shard.acknowledged(repeated)
 
     # Then the same one is tried again, and only the next names the newer offset
-    assert first == repeated == Put(CLAIM, StoreVersion("me", 4, 7), [], {})
+    assert first == repeated == Put(CLAIM, StoreVersion("me", 4, 7), [], {}, Write.TOUCH)
     assert (waiting, shard.touching, shard.store_version) == (True, False, StoreVersion("me", 4, 7))
-    assert shard.touch() == Put(StoreVersion("me", 4, 7), StoreVersion("me", 5, 9), [], {})
+    assert shard.touch() == Put(StoreVersion("me", 4, 7), StoreVersion("me", 5, 9), [], {}, Write.TOUCH)
 
 
 def test_a_put_never_takes_the_version_back() -> None:

@@ -4,7 +4,8 @@ from tests.support.relay.backlog.shard_run import ShardRun
 from tests.support.relay.backlog.shards import redis_shard
 from tests.support.relay.schedules import offsets, schedule
 
-from delaytopic_relay.backlog.redis.shard import FIRST_PORTION, LARGEST_PORTION, PORTION_BYTES, Load, RedisShard
+from delaytopic_relay.backlog.redis.asks import Load
+from delaytopic_relay.backlog.redis.shard import FIRST_PORTION, LARGEST_PORTION, PORTION_BYTES, RedisShard
 from delaytopic_relay.backlog.segments import pack
 from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
@@ -104,7 +105,7 @@ def test_what_arrives_from_the_source_for_a_slice_that_is_being_loaded_stays_in_
     shard.ingest([schedule(NEAR.start_ms, 100), schedule(NEAR.end_ms, 101)], 102, {})
 
     put = shard.put(NOW_MS)
-    shard.put_done(put)
+    shard.acknowledged(put)
     shard.load_finished()
     after = shard.next_load(NOW_MS, room=True)
     assert (load, put.segments) == (Load(NEAR, 0, FIRST_PORTION), pack([schedule(NEAR.end_ms, 101)], NOW_MS))
@@ -174,7 +175,7 @@ def test_nothing_is_begun_while_something_is_on_its_way_to_the_backlog() -> None
     shard.ingest([schedule(NEAR.start_ms, 100)], 101, {})
 
     before = shard.next_load(NOW_MS, room=True)
-    shard.put_done(shard.put(NOW_MS))
+    shard.acknowledged(shard.put(NOW_MS))
 
     assert (before, shard.next_load(NOW_MS, room=True)) == (None, Load(NEAR, 0, FIRST_PORTION))
 
@@ -248,6 +249,6 @@ def test_packing_far_schedules_of_several_slices_indexes_each() -> None:
     schedules = [schedule(NOW_MS + after_ms, 100) for after_ms in (20_000, 20_500, HOUR_MS)]
     shard.ingest(schedules, 101, {})
 
-    shard.put_done(shard.put(NOW_MS))
+    shard.acknowledged(shard.put(NOW_MS))
 
     assert shard.index == {segment.slice: segment.records for segment in pack(schedules, NOW_MS)}

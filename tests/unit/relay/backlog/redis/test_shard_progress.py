@@ -41,7 +41,7 @@ def test_what_the_backlog_holds_does_not_keep_the_offset_back() -> None:
     shard = new_shard(Progress(0, 0, NOTHING_DELIVERED), 0)
     shard.ingest([schedule(FAR_MS, 0), schedule(NOW_MS + 5_000, 1), schedule(FAR_MS, 2)], 3, {})
 
-    shard.put_done(shard.put(NOW_MS))
+    shard.acknowledged(shard.put(NOW_MS))
 
     assert shard.progress("me") == Progress(1, 3, NOTHING_DELIVERED, "me")
 
