@@ -200,6 +200,7 @@ SEEDS = {
     1002501: "Identity",
     1002570: "IdentityBuckets",
     1002856: "Clocks",
+    1002922: "Targets",
 }
 """3244: Kafka refused a batch without telling which record it was. Records went one by one for five seconds, and
 reading up to the refused one again took longer: each time it was refused without a name once more, and its shard stood
@@ -212,7 +213,8 @@ cut, which was accepted. 1002501: the offsets were lost, which was accepted, and
 came: no relay knew in which leader epoch it had been, and took what followed for what it had delivered. 1002570: a
 record was delivered of a log that was cut meanwhile, and what followed at its offset was aborted: the check took it for
 nobody's. 1002856: the producer of these histories carried a late commit out under the id that it had taken meanwhile,
-and ended a transaction before its offsets were in it."""
+and ended a transaction before its offsets were in it. 1002922: a look at topics told of none that had always answered,
+so that one which was blamed by mistake was waited for without end."""
 
 
 @pytest.mark.parametrize(("seed", "backend"), SEEDS.items())

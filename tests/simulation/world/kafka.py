@@ -170,15 +170,10 @@ class Kafka:
         return {each.destination: each for each in self.silences if each.from_ms <= self.now_ms < each.until_ms}
 
     def look_at(self, topics: Collection[str]) -> Look:
-        """See `ports.LookAt`: all that ever was silent is told of."""
-        silent = self.silent()
-        found: Sight = {
-            each.destination: "it has no leader"
-            if each.destination in silent and not silent[each.destination].looks_well
-            else None
-            for each in self.silences
-            if each.destination.topic in topics
-        }
+        """See `ports.LookAt`: each topic has the partitions of the source."""
+        looks_bad = {each for each, silence in self.silent().items() if not silence.looks_well}
+        places = [Destination(topic, partition) for topic in topics for partition in self.source]
+        found: Sight = {each: "it has no leader" if each in looks_bad else None for each in places}
         return lambda: found
 
     def later(self, delay_ms: int, action: Callable[[], object]) -> None:
