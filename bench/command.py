@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,16 @@ from typing import Any
 import click
 
 from bench.bed import embedded_bed
+from bench.cases.contenders import Contender, Peer
 from bench.conductor import Conductor
+from bench.dialects import SPEECHES
 from bench.errors import BenchError
 from bench.figures.page import page_with
 from bench.figures.report import goals_table, tables
 from bench.figures.results import document, figures_of
 from bench.machine import describe_machine, describe_redis, load, processors
 from bench.selection import Group, Scale, Sizes, rounds_of
+from delaytopic_api.values import Dialect
 from delaytopic_process.errors import ProgramError
 
 ROOT = Path(__file__).parent
@@ -46,6 +49,15 @@ def command(name: str, groups: Iterable[Group], sizes: Sizes, shake_out: Sizes |
     @click.option(
         "--records", type=click.IntRange(10_000), help="For the null relay. Absent: what it copies in a second."
     )
+    @click.option(
+        "--peer",
+        "peers",
+        type=(str, click.Choice([dialect.value for dialect in SPEECHES]), str),
+        multiple=True,
+        metavar="NAME DIALECT COMMAND",
+        help="Measure this relay, too, where the Redis design is. COMMAND may name {bootstrap_servers}, {redis_url}, "
+        "{source}, {target} and {group}. May be repeated.",
+    )
     @click.option("--into", type=click.Path(file_okay=False, path_type=Path), help="Write results and page here.")
     @click.option(
         "-o", "--output", type=click.Choice(["table", "json", "markdown"]), default="table", show_default=True
@@ -54,6 +66,7 @@ def command(name: str, groups: Iterable[Group], sizes: Sizes, shake_out: Sizes |
         only: tuple[str, ...],
         runs: int | None,
         records: int | None,
+        peers: tuple[tuple[str, str, str], ...],
         into: Path | None,
         output: str,
         *,
@@ -71,7 +84,8 @@ def command(name: str, groups: Iterable[Group], sizes: Sizes, shake_out: Sizes |
         used = shake_out if quick and shake_out is not None else sizes
         if records is not None:
             used = replace(used, scale=Scale.of(records))
-        found = measure(rounds_of(chosen, 1 if quick and runs is None else runs), used)
+        others = [Contender(name, peer=Peer(Dialect(dialect), line)) for name, dialect, line in peers]
+        found = measure(rounds_of(chosen, 1 if quick and runs is None else runs), used, others)
         whole = shake_out is not None and len(chosen) == len(all_groups)
         write(found, into, KEPT if whole else RESULTS)
         show(found, output)
@@ -81,8 +95,8 @@ def command(name: str, groups: Iterable[Group], sizes: Sizes, shake_out: Sizes |
     return run
 
 
-def measure(rounds: Mapping[Group, int], sizes: Sizes) -> dict[str, Any]:
-    """Run the groups so often, and return their results as a document.
+def measure(rounds: Mapping[Group, int], sizes: Sizes, peers: Sequence[Contender] = ()) -> dict[str, Any]:
+    """Run the groups so often, beside peers, and return their results as a document.
 
     Ends the process with 1 where nothing is to be had.
     """
@@ -93,7 +107,7 @@ def measure(rounds: Mapping[Group, int], sizes: Sizes) -> dict[str, Any]:
         with embedded_bed() as bed:
             progress("Kafka and Redis are up")
             machine |= {"redis": describe_redis(bed.redis_url), "data": bed.data}
-            conductor = Conductor(bed, rounds, sizes, progress)
+            conductor = Conductor(bed, rounds, sizes, progress, peers)
             results = conductor.run()
     except (BenchError, ProgramError) as error:
         click.echo(f"bench: {error}", err=True)

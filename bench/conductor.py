@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 
@@ -18,7 +18,7 @@ from bench.cases.restart import run_restart
 from bench.cases.throughput import Rate, measure_filling, run_fixed_delay, run_null, run_past_due
 from bench.clock import now_ms, sleep_until
 from bench.dialects import NATIVE, OTHERS, Speech
-from bench.errors import Unmeasurable
+from bench.errors import PromiseBroken, Stalled, Unmeasurable
 from bench.figures.names import (
     APPENDED,
     CAUGHT_UP,
@@ -46,6 +46,7 @@ from bench.figures.statistics import Lateness
 from bench.processes.plan import Plan
 from bench.selection import BACKENDS, GROWING, PURE, THROUGHPUT, WAYS, Case, Group, Scale, Sizes, Way
 from delaytopic_api.values import Dialect
+from delaytopic_local.errors import EmbeddedServerError
 
 WARM_UP_RECORDS = 150_000
 WARM_UPS = 2
@@ -64,11 +65,15 @@ Report = Callable[[str], None]
 class Conductor:
     """One run of the benchmark."""
 
-    def __init__(self, bed: Bed, rounds: Mapping[Group, int], sizes: Sizes, report: Report) -> None:
+    def __init__(
+        self, bed: Bed, rounds: Mapping[Group, int], sizes: Sizes, report: Report, peers: Sequence[Contender] = ()
+    ) -> None:
         """`rounds` says which groups run, and how often. `report` gets a line a step.
 
-        Without a scale among the sizes it is what the null relay copies in a second.
+        Without a scale among the sizes it is what the null relay copies in a second. `peers` are measured beside ours
+        where the well-known design is.
         """
+        self._peers = peers
         self._bed = bed
         self._rounds = rounds
         self._sizes = sizes
@@ -126,6 +131,17 @@ class Conductor:
             self.unmeasured[table, case] = str(error)
             self.results.forget(table, case)
             self._report(f"not measured: {error}")
+
+    def _try_peer(self, table: Table, peer: Contender, measure: Callable[[], None]) -> None:
+        """Go on without figures of a peer that does not get through: what it promises is not ours to judge."""
+
+        def judged() -> None:
+            try:
+                measure()
+            except (PromiseBroken, Stalled, EmbeddedServerError) as error:
+                raise Unmeasurable(f"{peer.name}: {error}") from error
+
+        self._try(table, peer.name, judged)
 
     # -- throughput
 
@@ -233,17 +249,24 @@ class Conductor:
     # -- what is past due, lateness, restarts
 
     def _past_due(self, title: str) -> None:
-        records = self._sizes.past_due
         for contender in (*RELAYS, *self._relays_in_c, DESIGN):
-            rate = run_past_due(self._bed, self._name("past-due", contender.way), records, contender)
-            self._note(title, Table.PAST_DUE, contender.name, rate)
+            self._past_due_of(title, contender)
+        for peer in self._peers:
+            self._try_peer(Table.PAST_DUE, peer, partial(self._past_due_of, title, peer))
         if title != FIRST_ROUND:
             return
+        records = self._sizes.past_due
         for contender in RELAYS:
             name = self._name("past-due-by-two", contender.way)
             rate = run_past_due(self._bed, name, records, contender, processes=2)
             self._note(title, Table.PAST_DUE, f"{contender.name}{TWO_RELAYS}", rate)
         self._note(title, Table.PAST_DUE, DESCRIBED.name, run_described(self._bed, self._name("described")))
+
+    def _past_due_of(self, title: str, contender: Contender) -> None:
+        name = self._name("past-due", contender.way)
+        self._note(
+            title, Table.PAST_DUE, contender.name, run_past_due(self._bed, name, self._sizes.past_due, contender)
+        )
 
     def _warm_up_flows(self) -> None:
         """Let a flow of each kind through: while the broker compiles, whoever comes first would be late."""
@@ -254,6 +277,9 @@ class Conductor:
         for contender in (*PROMPT_RELAYS, DESIGN):
             for load in self._sizes.loads:
                 self._load(title, contender, load)
+        for peer in self._peers:
+            for load in self._sizes.loads:
+                self._try_peer(Table.LATENESS, peer, partial(self._load, title, peer, load))
         if title == FIRST_ROUND:
             self._load(title, DESCRIBED, LOAD)
 

@@ -124,3 +124,4 @@ OTHERS: Final[Mapping[Dialect, Speech]] = {
         Speech(Dialect.REDELIVERY, _redelivery),
     )
 }
+SPEECHES: Final[Mapping[Dialect, Speech]] = {NATIVE.dialect: NATIVE, **OTHERS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from bench.errors import PromiseBroken, Stalled
 from bench.processes.quiet import QUIET
 from bench.records import PARTITIONS, VALUE_BYTES, headers_of, sequence_of
-from delaytopic_api.records import DELIVER_AT, RECEIPT, Headers, Receipt
+from delaytopic_api.records import Headers
 
 LIMIT = 1_000
 TIMEOUT_SECONDS = 60.0
@@ -32,8 +32,6 @@ class Delivered:
     partition: array[int] = field(default_factory=_column)
     offset: array[int] = field(default_factory=_column)
     appended_ms: array[int] = field(default_factory=_column)
-    due_ms: array[int] = field(default_factory=_column)
-    """From the receipt or, where a relay that is not ours wrote none, the header; empty when not asked for."""
 
     def places_of(self, sequences: range) -> list[int]:
         """Return which entries have these sequence numbers."""
@@ -48,7 +46,7 @@ class Delivered:
         return last
 
 
-def read_target(bootstrap_servers: str, topic: str, *, receipts: bool) -> Delivered:
+def read_target(bootstrap_servers: str, topic: str) -> Delivered:
     """Read everything that is visible now.
 
     Raises `PromiseBroken` for a record whose value or user headers did not pass unchanged, `Stalled` when the broker
@@ -76,7 +74,7 @@ def read_target(bootstrap_servers: str, topic: str, *, receipts: bool) -> Delive
             for message in consumer.consume(LIMIT, 0.1):
                 error = message.error()
                 if error is None:
-                    _note(delivered, message, receipts)
+                    _note(delivered, message)
                 elif error.code() == KafkaError._PARTITION_EOF:
                     open_partitions.discard(message.partition() or 0)
     finally:
@@ -84,7 +82,7 @@ def read_target(bootstrap_servers: str, topic: str, *, receipts: bool) -> Delive
     return delivered
 
 
-def _note(delivered: Delivered, message: Message, receipts: bool) -> None:
+def _note(delivered: Delivered, message: Message) -> None:
     headers = cast(Headers, message.headers() or [])
     if len(message.value() or b"") != VALUE_BYTES or headers[: len(USER_HEADERS)] != USER_HEADERS:
         raise PromiseBroken(f"{message.topic()}[{message.partition()}]@{message.offset()} differs from what was sent")
@@ -92,10 +90,3 @@ def _note(delivered: Delivered, message: Message, receipts: bool) -> None:
     delivered.partition.append(message.partition() or 0)
     delivered.offset.append(message.offset() or 0)
     delivered.appended_ms.append(message.timestamp()[1])
-    if receipts:
-        delivered.due_ms.append(_due_ms(dict(headers)))
-
-
-def _due_ms(headers: Mapping[str, bytes | None]) -> int:
-    receipt = headers.get(RECEIPT)
-    return int(headers[DELIVER_AT] or 0) if receipt is None else Receipt.parse(receipt).due_ms

@@ -103,7 +103,7 @@ class Backlog:
         finally:
             self._relay.kill()
         watch.sample()
-        delivered = read_target(self._bed.bootstrap_servers, self._target, receipts=False)
+        delivered = read_target(self._bed.bootstrap_servers, self._target)
         self._bed.delete(self._source, self._target)
         self._check(delivered, settled_ms)
         backlog = range(self._records)

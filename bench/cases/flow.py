@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.bed import Bed
 from bench.cases.contenders import Contender
@@ -14,7 +16,7 @@ from bench.errors import Stalled
 from bench.figures.tally import Tally, require_each_once, require_none_early, tally
 from bench.preload import Preload
 from bench.processes.arrival_reader import read_arrivals
-from bench.processes.measured import BenchProcess
+from bench.processes.measured import BenchProcess, module
 from bench.processes.plan import Plan
 from bench.reading import Delivered, read_target
 from bench.records import PARTITIONS
@@ -56,12 +58,12 @@ def run_flow(
     relay = contender.make(bed, name, source, target)
     watch = Watch(bed.bootstrap_servers, source=source, target=target, group=relay.group)
     reader = _reader(bed, name, target, plan.records + PARTITIONS) if contender.transactional else None
-    producer = _producer(bed, name, source, plan)
+    producer = _producer(bed, name, (source, target), contender, plan)
     try:
         relay.start()
         if reader is not None:
             reader.start()
-        _warm_up(bed, source, plan, watch, relay, transactional=contender.transactional)
+        ahead_ms = _warm_up(bed, (source, target), contender, plan, watch, relay)
         producer.start()
         if meanwhile is not None:
             meanwhile(relay)
@@ -73,19 +75,20 @@ def run_flow(
     finally:
         for process in (producer, relay, *([reader] if reader is not None else [])):
             process.kill()
-    delivered = read_target(bed.bootstrap_servers, target, receipts=True)
+    delivered = read_target(bed.bootstrap_servers, target)
     bed.delete(source, target)
     found = tally(delivered.sequence, plan.records + PARTITIONS)
     if meanwhile is not None and not contender.transactional:
         require_each_once(name, Tally(found.lost, [], found.unknown))
     else:
         require_each_once(name, found)
-    return _flow(bed, name, delivered, found, read=reader is not None)
+    due_ms = array("q", _due_file(bed, name).read_bytes())
+    due_ms.extend([ahead_ms] * PARTITIONS)
+    return _flow(bed, name, delivered, found, dict(enumerate(due_ms)), read=reader is not None)
 
 
-def _flow(bed: Bed, name: str, delivered: Delivered, found: Tally, *, read: bool) -> Flow:
+def _flow(bed: Bed, name: str, delivered: Delivered, found: Tally, due_ms: Mapping[int, int], *, read: bool) -> Flow:
     # In reverse, so that the first of two arrivals stays.
-    due_ms = dict(zip(delivered.sequence, delivered.due_ms, strict=True))
     appended_ms = dict(zip(reversed(delivered.sequence), reversed(delivered.appended_ms), strict=True))
     arrived_ms = appended_ms
     if read:
@@ -95,12 +98,18 @@ def _flow(bed: Bed, name: str, delivered: Delivered, found: Tally, *, read: bool
     return Flow(due_ms, appended_ms, arrived_ms, len(found.twice))
 
 
-def _warm_up(bed: Bed, source: str, plan: Plan, watch: Watch, relay: BenchProcess, *, transactional: bool) -> None:
-    preload = Preload(bed.bootstrap_servers, source)
-    preload.add(range(plan.records, plan.records + PARTITIONS), int(now_ms()))
+def _warm_up(
+    bed: Bed, topics: tuple[str, str], contender: Contender, plan: Plan, watch: Watch, relay: BenchProcess
+) -> int:
+    """Let one record of each partition through, and return when they were due."""
+    source, target = topics
+    preload = Preload(bed.bootstrap_servers, source, contender.speech, target)
+    due_ms = contender.speech.due_ms(int(now_ms()))
+    preload.add(range(plan.records, plan.records + PARTITIONS), due_ms)
     preload.show()
-    warm = all_there(PARTITIONS, [1] * PARTITIONS, transactional=transactional)
+    warm = all_there(PARTITIONS, [1] * PARTITIONS, transactional=contender.transactional)
     watch.until(warm, f"{relay.name}: the first records", timeout_s=START_SECONDS, healthy=relay.check)
+    return due_ms
 
 
 def _wait_until_still(watch: Watch, relay: BenchProcess, records: int) -> None:
@@ -117,11 +126,18 @@ def _wait_until_still(watch: Watch, relay: BenchProcess, records: int) -> None:
 
 
 def _reader(bed: Bed, name: str, target: str, records: int) -> BenchProcess:
-    command = ["bench.processes.arrival_reader", "--bootstrap-servers", bed.bootstrap_servers, "--topic", target]
+    command = module("bench.processes.arrival_reader", "--bootstrap-servers", bed.bootstrap_servers, "--topic", target)
     command += ["--records", str(records), "--output", str(bed.directory / f"{name}.arrivals")]
     return BenchProcess(f"{name}.reader", command, bed.directory)
 
 
-def _producer(bed: Bed, name: str, source: str, plan: Plan) -> BenchProcess:
-    command = ["bench.processes.steady_producer", "--bootstrap-servers", bed.bootstrap_servers, "--topic", source]
-    return BenchProcess(f"{name}.producer", [*command, "--plan", str(plan)], bed.directory)
+def _producer(bed: Bed, name: str, topics: tuple[str, str], contender: Contender, plan: Plan) -> BenchProcess:
+    source, target = topics
+    command = module("bench.processes.steady_producer", "--bootstrap-servers", bed.bootstrap_servers, "--topic", source)
+    command += ["--plan", str(plan), "--output", str(_due_file(bed, name))]
+    command += ["--dialect", contender.speech.dialect, "--target", target]
+    return BenchProcess(f"{name}.producer", command, bed.directory)
+
+
+def _due_file(bed: Bed, name: str) -> Path:
+    return bed.directory / f"{name}.due"

@@ -72,7 +72,7 @@ def run_within_horizon(bed: Bed, name: str, records: int, agenda: Agenda, way: W
         relay.stop()
     finally:
         relay.kill()
-    delivered = read_target(bed.bootstrap_servers, target, receipts=False)
+    delivered = read_target(bed.bootstrap_servers, target)
     bed.delete(source, target, f"{target}.history")
     require_each_once(name, tally(delivered.sequence, records + PARTITIONS))
     require_none_early(name, [start.due_ms[sequence] for sequence in delivered.sequence], delivered.appended_ms)

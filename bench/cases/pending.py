@@ -118,7 +118,7 @@ class Growing:
         watch.until(all_left, self._name, timeout_s=TIMEOUT_SECONDS, healthy=self._relay.check)
         memory = self._relay.peak_memory_bytes()
         self._relay.stop()
-        delivered = read_target(self._bed.bootstrap_servers, self._target, receipts=False)
+        delivered = read_target(self._bed.bootstrap_servers, self._target)
         require_each_once(self._name, tally(delivered.sequence, len(self._due_ms), ripe))
         due_ms = [self._due_ms[sequence] for sequence in delivered.sequence]
         require_none_early(self._name, due_ms, delivered.appended_ms)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bench.bed import Bed
 from bench.cases.contenders import Contender, relay_of
 from bench.clock import now_ms
+from bench.dialects import NATIVE, Speech
 from bench.figures.tally import require_each_once, tally
 from bench.preload import Preload
 from bench.processes.measured import BenchProcess, NullRelay, Relay, fixed, wait_until_all_deliver
@@ -106,8 +107,9 @@ def run_past_due(bed: Bed, name: str, records: int, contender: Contender, proces
     source, target = f"{name}.source", f"{name}.target"
     bed.create(source, target, f"{target}.dlq")
     run = [contender.make(bed, name, source, target, number) for number in range(1, processes + 1)]
-    due_ms = array("q", [int(now_ms()) - PAST_MS]) * (records + PARTITIONS)
-    return _read_through(bed, run, (source, target), records, due_ms, transactional=contender.transactional)
+    speech = contender.speech
+    due_ms = array("q", [speech.due_ms(int(now_ms()) - PAST_MS - speech.granularity_ms)]) * (records + PARTITIONS)
+    return _read_through(bed, run, (source, target), records, due_ms, speech, transactional=contender.transactional)
 
 
 def _read_through(
@@ -116,6 +118,7 @@ def _read_through(
     topics: tuple[str, str],
     records: int,
     due_ms: array[int] | None = None,
+    speech: Speech = NATIVE,
     *,
     transactional: bool,
 ) -> Rate:
@@ -125,7 +128,7 @@ def _read_through(
     """
     (source, target), name = topics, processes[0].name
     watch = Watch(bed.bootstrap_servers, source=source, target=target, group=processes[0].group)
-    preload = Preload(bed.bootstrap_servers, source)
+    preload = Preload(bed.bootstrap_servers, source, speech, target)
     ahead = range(records, records + PARTITIONS)
     preload.add(ahead, due_ms[0] if due_ms is not None else None)
 
@@ -151,7 +154,7 @@ def _read_through(
     finally:
         for process in processes:
             process.kill()
-    delivered = read_target(bed.bootstrap_servers, target, receipts=False)
+    delivered = read_target(bed.bootstrap_servers, target)
     bed.delete(source, target)
     require_each_once(name, tally(delivered.sequence, records + PARTITIONS))
     return Rate(records, (end_ms(delivered, watch.samples, transactional=transactional) - start_ms) / 1_000)

@@ -38,8 +38,16 @@ START_SECONDS = 30.0
 STOP_SECONDS = 30.0
 
 
+def module(name: str, *arguments: str) -> list[str]:
+    """Return the command of a module in Python."""
+    return [sys.executable, "-m", name, *arguments]
+
+
 class BenchProcess:
-    """A process that copies or relays, with its log in a file; one that reads a source has a consumer group."""
+    """A process that copies or relays, with its log in a file; one that reads a source has a consumer group.
+
+    `command` is a program with its arguments.
+    """
 
     def __init__(
         self,
@@ -52,9 +60,7 @@ class BenchProcess:
         self.name = name
         self.group = group
         log_file = directory / f"{name}.log"
-        self._process = ManagedProcess(
-            name, [sys.executable, "-m", *command], log_file=log_file, environment=environment
-        )
+        self._process = ManagedProcess(name, command, log_file=log_file, environment=environment)
 
     def start(self) -> None:
         """Start it, or start it again after a kill; it needs a second or two until it reads."""
@@ -99,31 +105,11 @@ class NullRelay(BenchProcess):
         self, name: str, directory: Path, *, bootstrap_servers: str, source: str, target: str, transactional: bool
     ) -> None:
         group = f"null.{name}"
-        command = ["bench.processes.null_relay", "--bootstrap-servers", bootstrap_servers, "--group", group]
+        command = module("bench.processes.null_relay", "--bootstrap-servers", bootstrap_servers, "--group", group)
         command += ["--source", source, "--target", target]
         if transactional:
             command += ["--transactional-id", group]
         super().__init__(name, command, directory, group)
-
-
-class RedisDesign(BenchProcess):
-    """The well-known design: a sorted set that is polled."""
-
-    def __init__(
-        self,
-        name: str,
-        directory: Path,
-        *,
-        bootstrap_servers: str,
-        redis_url: str,
-        source: str,
-        target: str,
-        as_described: bool,
-    ) -> None:
-        group = f"design.{name}"
-        command = ["bench.processes.redis_design", "--bootstrap-servers", bootstrap_servers, "--group", group]
-        command += ["--source", source, "--target", target, "--redis-url", redis_url]
-        super().__init__(name, [*command, *(["--as-described"] if as_described else [])], directory, group)
 
 
 class Relay(BenchProcess):
@@ -136,7 +122,7 @@ class Relay(BenchProcess):
         path = directory / f"{name}.yaml"
         document = config.model_dump(mode="json", by_alias=True, exclude_none=True)
         path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-        command = ["delaytopic_relay", "--config", str(path), "--name", name]
+        command = module("delaytopic_relay", "--config", str(path), "--name", name)
         super().__init__(name, command, directory, config.group_id, {VARIABLE: "1" if in_c else "0"})
 
     def wait_until_it_delivers(self) -> None:
