@@ -58,7 +58,8 @@ def audit_pods(team: Team) -> list[Object]:
 @pytest.mark.usefixtures("sent")
 def test_one_pod_tells_the_verdict_on_each_delay_topic_of_a_class(team: Team) -> None:
     def has_judged_all(found: Object | None) -> bool:
-        return condition_of(found or {}, "SLOMet").get("message", "").startswith(f"{RECORDS:,} records: ")
+        said = str(condition_of(found or {}, "SLOMet").get("message", ""))
+        return said.startswith(f"{RECORDS:,} records: ")
 
     busy = await_object(team.client, team.path(BUSY), has_judged_all, seconds=PATIENCE_S)
 
