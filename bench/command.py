@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from bench.bed import embedded_bed
+from bench.bed import Bed, embedded_bed
 from bench.cases.contenders import Contender, Peer
 from bench.conductor import Conductor
 from bench.dialects import SPEECHES
@@ -84,7 +84,7 @@ def command(name: str, groups: Iterable[Group], sizes: Sizes, shake_out: Sizes |
         used = shake_out if quick and shake_out is not None else sizes
         if records is not None:
             used = replace(used, scale=Scale.of(records))
-        others = [Contender(name, peer=Peer(Dialect(dialect), line)) for name, dialect, line in peers]
+        others = [_contender(*each) for each in peers]
         found = measure(rounds_of(chosen, 1 if quick and runs is None else runs), used, others)
         whole = shake_out is not None and len(chosen) == len(all_groups)
         write(found, into, KEPT if whole else RESULTS)
@@ -93,6 +93,20 @@ def command(name: str, groups: Iterable[Group], sizes: Sizes, shake_out: Sizes |
     if shake_out is not None:
         run = click.option("--quick", is_flag=True, help="Small sizes: whether all runs through. Needs --into.")(run)
     return run
+
+
+def _contender(name: str, dialect: str, command: str) -> Contender:
+    """Return a peer to measure; raises `BadParameter` for a command that no run could start."""
+    peer = Peer(Dialect(dialect), command)
+    try:
+        peer.arguments(Bed("", "", Path(), ""), "", "", "")
+    except (KeyError, IndexError, ValueError) as error:
+        raise click.BadParameter(
+            f"the command of {name} cannot be filled in ({error}): it may name {{bootstrap_servers}}, {{redis_url}}, "
+            "{source}, {target} and {group}; write other braces twice, and close quotes",
+            param_hint="--peer",
+        ) from error
+    return Contender(name, peer=peer)
 
 
 def measure(rounds: Mapping[Group, int], sizes: Sizes, peers: Sequence[Contender] = ()) -> dict[str, Any]:

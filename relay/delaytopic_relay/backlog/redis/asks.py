@@ -1,4 +1,4 @@
-"""What a shard asks of its backlog: writes, of which one is under way at a time, and portions of slices."""
+"""Asks of a shard to its backlog: writes, of which one is under way at a time, and portions of slices."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Load(NamedTuple):
 
 
 class Portion(NamedTuple):
-    """A portion that came: the bytes of its segments, and the schedules in them."""
+    """A portion that came, with the bytes of its segments and the number of schedules in them."""
 
     load: Load
     data_bytes: int
