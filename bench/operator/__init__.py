@@ -1,0 +1,1 @@
+"""The cost of the operator by the number of DelayTopics."""
