@@ -52,10 +52,11 @@ class StableEnds:
         return len(self._since)
 
     def told(self, partition: int, stable: int, now_ms: int) -> None:
-        """Note up to where a partition can be read."""
-        offset, _ = self._since.get(partition, (None, 0))
+        """Note up to where a partition can be read; one reading that is told twice is no second one."""
+        offset, since_ms = self._since.get(partition, (None, 0))
         if offset == stable:
-            self._held.add(partition)
+            if now_ms > since_ms:
+                self._held.add(partition)
             return
         self._since[partition] = stable, now_ms
         self._held.discard(partition)

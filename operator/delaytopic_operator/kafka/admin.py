@@ -6,11 +6,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kafka.cache import KEPT_S, Recall, TopicMemory
 from delaytopic_operator.kafka.client import TIMEOUT_S, KafkaClient, Observe
+from delaytopic_operator.kafka.ends import EndsTogether, SourceEnds
 from delaytopic_operator.kafka.members import remove_members
 from delaytopic_operator.kafka.read import (
     read_cluster_id,
@@ -18,7 +20,7 @@ from delaytopic_operator.kafka.read import (
     read_offsets,
     read_offsets_at,
     read_offsets_retention,
-    read_stable_ends,
+    read_sources,
     read_view,
     with_committed,
 )
@@ -36,6 +38,7 @@ from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTop
 MOST_CLUSTERS: Final = 64
 """Each connection has some threads and sockets; the one that was not used for longest is closed."""
 UNUSED_S: Final = 900.0
+POLL_S: Final = 15.0
 RETENTION_KEPT_S: Final = 3_600.0
 """A setting of brokers hardly ever changes."""
 
@@ -56,11 +59,16 @@ class KafkaClusters:
         before_write: Callable[[], object] = anybody_writes,
         observe: Observe = nothing_observed,
         timeout_s: float = TIMEOUT_S,
+        poll_s: float = POLL_S,
     ) -> None:
-        """`before_write` raises if this operator must not write now, because it does not lead."""
+        """`before_write` raises if this operator must not write now, because it does not lead.
+
+        `poll_s` is the time between two looks at a DelayTopic.
+        """
         self._before_write = before_write
         self._observe = observe
         self._timeout_s = timeout_s
+        self._poll_s = poll_s
         self._lock = threading.Lock()
         self._clusters: OrderedDict[frozenset[tuple[str, str]], tuple[float, KafkaCluster]] = OrderedDict()
 
@@ -85,7 +93,8 @@ class KafkaClusters:
         return len(self._clusters)
 
     def _connect(self, settings: Mapping[str, str]) -> KafkaCluster:
-        return KafkaCluster(KafkaClient(settings, self._observe, self._timeout_s), self._before_write)
+        client = KafkaClient(settings, self._observe, self._timeout_s)
+        return KafkaCluster(client, self._before_write, self._poll_s)
 
     def _close_unused(self) -> None:
         """The client of one that another thread still uses ends with its last use."""
@@ -97,10 +106,13 @@ class KafkaClusters:
 class KafkaCluster:
     """One cluster, as one user."""
 
-    def __init__(self, client: KafkaClient, before_write: Callable[[], object] = anybody_writes) -> None:
+    def __init__(
+        self, client: KafkaClient, before_write: Callable[[], object] = anybody_writes, poll_s: float = POLL_S
+    ) -> None:
         self._client = client
         self._before_write = before_write
         self._memory = TopicMemory()
+        self._ends = EndsTogether(partial(read_sources, client), poll_s)
         self._reading = threading.Lock()
         self._retention: tuple[float, int | None] | None = None
         self._cluster_id: tuple[float, str | None] | None = None
@@ -134,10 +146,13 @@ class KafkaCluster:
             return offsets
         return with_committed(offsets, read_committed(self._client, group_id, topics))
 
-    def stable_ends(self, name: str) -> dict[int, int]:
-        """By partition, up to where relays can read now; raises as `view`."""
+    def source(self, name: str) -> SourceEnds | None:
+        """Return where a topic begins and ends, and up to where relays can read, as of some seconds ago at most.
+
+        None where there is no such topic, or nothing answered. Raises as `view` does.
+        """
         facts = self.view([name]).find(name)
-        return read_stable_ends(self._client, facts) if facts is not None else {}
+        return self._ends.of(facts, time.monotonic) if facts is not None else None
 
     def offsets_at(self, name: str, times_ms: Iterable[int]) -> dict[int, dict[int, int | None]]:
         """By timestamp and partition, the first offset of that time or later that relays can read; None at the end.

@@ -15,7 +15,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
     ResourceType,
 )
 
+from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.kafka.client import KafkaClient
+from delaytopic_operator.kafka.ends import SourceEnds
 from delaytopic_operator.kafka.errors import UNKNOWN_TOPIC, translate
 from delaytopic_operator.model.kafka_view import Committed, KafkaView, PartitionOffsets, TopicFacts
 
@@ -48,12 +50,31 @@ def read_offsets(client: KafkaClient, topics: Iterable[TopicFacts]) -> dict[str,
     return offsets
 
 
-def read_stable_ends(client: KafkaClient, topic: TopicFacts) -> dict[int, int]:
-    """By partition, up to where relays can read: the end, or the first record of an open transaction."""
-    partitions = [(topic.name, number) for number in range(topic.partitions)]
+def read_sources(client: KafkaClient, topics: Iterable[TopicFacts]) -> dict[str, SourceEnds]:
+    """Return where these topics begin and end, and up to where relays can read; raises errors of the operator's
+    tree.
+    """
+    ordered = list(topics)
+    sources: dict[str, SourceEnds] = {}
+    for first in range(0, len(ordered), BATCH):
+        batch = ordered[first : first + BATCH]
+        as_of_ms = epoch_ms()
+        stable = _read_stable_ends(client, batch)
+        # Asked later: what is stable is never behind the end.
+        offsets = read_offsets(client, batch)
+        sources |= {
+            each.name: SourceEnds(offsets.get(each.name, {}), stable.get(each.name, {}), as_of_ms) for each in batch
+        }
+    return sources
+
+
+def _read_stable_ends(client: KafkaClient, topics: Iterable[TopicFacts]) -> dict[str, dict[int, int]]:
+    partitions = [(topic.name, number) for topic in topics for number in range(topic.partitions)]
     _, latest = _ends()
-    found = _read_ends(client, partitions, latest, IsolationLevel.READ_COMMITTED)
-    return {number: offset for (_, number), offset in found.items()}
+    stable: dict[str, dict[int, int]] = {}
+    for (name, number), offset in _read_ends(client, partitions, latest, IsolationLevel.READ_COMMITTED).items():
+        stable.setdefault(name, {})[number] = offset
+    return stable
 
 
 def read_offsets_at(client: KafkaClient, topic: TopicFacts, at_ms: int) -> dict[int, int | None]:

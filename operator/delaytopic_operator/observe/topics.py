@@ -96,21 +96,23 @@ class TopicsObserver:
         topic, delay, now_ms = settings.source.topic, settings.schedule.fixed_delay, seen.now_ms
         times_ms = times_to_ask(now_ms, delay.ms, settings.autoscaling.look_ahead.ms) if delay is not None else ()
         try:
-            stable = cluster.stable_ends(topic)
-            # Asked later: what is stable is never behind the end.
-            found = {each: of for each, of in cluster.offsets([topic]).get(topic, {}).items() if each in stable}
+            ends = cluster.source(topic)
             by_time = cluster.offsets_at(topic, times_ms)
         except KafkaUnavailable:
             # A partition without a leader while all else is well: scaling holds, as without any signal.
             return None, {}
+        if ends is None:
+            return None, {}
+        stable, as_of_ms = ends.stable, ends.as_of_ms
+        found = {each: of for each, of in ends.offsets.items() if each in stable}
         known = self._stable.setdefault(seen.key, StableEnds())
         known.keep({each for each, of in found.items() if stable[each] < of.end})
         for each, of in found.items():
             if stable[each] < of.end:
-                known.told(each, stable[each], now_ms)
+                known.told(each, stable[each], as_of_ms)
         readable = {each: replace(of, end=stable[each]) for each, of in found.items()}
         of_partitions = {each: _for_scaling(of, each, by_time) for each, of in readable.items()}
-        return SourceOffsets(now_ms, partitions, of_partitions), known.open(
+        return SourceOffsets(as_of_ms, partitions, of_partitions), known.open(
             {each: of.end for each, of in found.items()}
         )
 

@@ -25,6 +25,10 @@ def test_one_that_is_told_once_says_nothing_yet() -> None:
     assert told((100, 0)).open({3: 140}) == {}
 
 
+def test_one_reading_that_is_told_twice_is_no_second_one() -> None:
+    assert told((100, 0), (100, 0)).open({3: 140}) == {}
+
+
 def test_an_end_that_is_stable_holds_nothing_back() -> None:
     assert told((140, 0), (140, 5_000)).open({3: 140}) == {}
 

@@ -1,0 +1,106 @@
+"""The offsets of a cluster's topics, asked for many topics together. Pure but for its lock; times are arguments.
+
+A fleet is looked at every few seconds, and each look asks where its source begins and ends. Three requests for each of
+some thousand sources cost more than all else of their looks; three for all of them together cost next to nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from delaytopic_operator.errors import OperatorError
+from delaytopic_operator.model.kafka_view import PartitionOffsets, TopicFacts
+
+UNASKED_S: Final = 60.0
+"""A topic that nobody has asked for since is not read along with others."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEnds:
+    """The offsets of one topic, by partition; one without a leader is left out."""
+
+    offsets: Mapping[int, PartitionOffsets]
+    stable: Mapping[int, int]
+    """Up to where relays can read: the end, or the first record of an open transaction."""
+    as_of_ms: int
+    """The time at which they were read."""
+
+
+ReadEnds = Callable[[Iterable[TopicFacts]], Mapping[str, SourceEnds]]
+"""Reads topics now; raises errors of the operator's tree."""
+
+
+class EndsTogether:
+    """Thread-safe. A topic of which a partition did not answer is read alone: nobody else waits for its brokers."""
+
+    def __init__(self, read: ReadEnds, poll_s: float) -> None:
+        """`read` asks Kafka; each topic is asked for about every `poll_s`.
+
+        An answer counts for a third of that, and is read along with others in the last third before the next look.
+        """
+        self._read = read
+        self._kept_s = poll_s / 3
+        self._lock = threading.Lock()
+        self._asked: dict[str, tuple[float, TopicFacts]] = {}
+        self._answers: dict[str, tuple[float, SourceEnds]] = {}
+        self._alone: set[str] = set()
+
+    def of(self, topic: TopicFacts, now_s: Callable[[], float]) -> SourceEnds | None:
+        """Return the offsets of a topic, and when they were read; None where nothing answered.
+
+        Raises what the reading raises.
+        """
+        with self._lock:
+            self._asked[topic.name] = now_s(), topic
+            if topic.name not in self._alone:
+                # The time passed for whoever waited for the lock, and finds what the one before has read.
+                return self._together(topic, now_s())
+        found = self._read([topic]).get(topic.name)
+        with self._lock:
+            self._note(topic, found)
+        return found
+
+    def _together(self, topic: TopicFacts, now_s: float) -> SourceEnds | None:
+        known = self._answers.get(topic.name)
+        if known is not None and now_s - known[0] < self._kept_s and _is_whole(known[1], topic):
+            return known[1]
+        self._forget(now_s)
+        others = [self._asked[name][1] for name in self._asked if name != topic.name and self._soon(name, now_s)]
+        along = [topic, *others]
+        try:
+            answers = self._read(along)
+        except OperatorError:
+            # Which of them it was is not known: each is read alone until it has answered.
+            self._alone.update(facts.name for facts in along)
+            raise
+        for facts in along:
+            found = answers.get(facts.name)
+            self._note(facts, found)
+            if found is not None:
+                self._answers[facts.name] = now_s, found
+        return answers.get(topic.name)
+
+    def _soon(self, name: str, now_s: float) -> bool:
+        """Tell if the next look at a topic is near, so that it is read along."""
+        known = self._answers.get(name)
+        return name not in self._alone and (known is None or now_s - known[0] >= 2 * self._kept_s)
+
+    def _note(self, topic: TopicFacts, found: SourceEnds | None) -> None:
+        if _is_whole(found, topic):
+            self._alone.discard(topic.name)
+        else:
+            self._alone.add(topic.name)
+
+    def _forget(self, now_s: float) -> None:
+        unasked_s = max(UNASKED_S, 6 * self._kept_s)
+        for name in [name for name, (asked_s, _) in self._asked.items() if now_s - asked_s > unasked_s]:
+            del self._asked[name]
+            self._answers.pop(name, None)
+            self._alone.discard(name)
+
+
+def _is_whole(found: SourceEnds | None, topic: TopicFacts) -> bool:
+    return found is not None and len(found.offsets) == len(found.stable) == topic.partitions

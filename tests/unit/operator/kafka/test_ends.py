@@ -1,0 +1,125 @@
+"""Tests that the offsets of many topics are asked for together, and that no topic waits for another's brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+from tests.support.operator.topic_scenes import facts
+
+from delaytopic_operator.errors import KafkaUnavailable
+from delaytopic_operator.kafka.ends import UNASKED_S, EndsTogether, SourceEnds
+from delaytopic_operator.model.kafka_view import PartitionOffsets, TopicFacts
+
+POLL_S = 15.0
+KEPT_S = POLL_S / 3
+
+
+@dataclass
+class Brokers:
+    """Answers for each topic that is not silent; keeps the names that each question was about."""
+
+    now_s: float = 1_000.0
+    silent: set[str] = field(default_factory=set)
+    leaderless: set[str] = field(default_factory=set)
+    asked: list[list[str]] = field(default_factory=list)
+
+    def read(self, topics: Iterable[TopicFacts]) -> Mapping[str, SourceEnds]:
+        """Answer one question."""
+        ordered = list(topics)
+        self.asked.append(sorted(topic.name for topic in ordered))
+        if self.silent & {topic.name for topic in ordered}:
+            raise KafkaUnavailable("no answer in time")
+        return {topic.name: self.ends(topic) for topic in ordered}
+
+    def ends(self, topic: TopicFacts) -> SourceEnds:
+        """Return the ends as of now; without a leader the first partition is left out."""
+        numbers = range(topic.name in self.leaderless, topic.partitions)
+        there = {number: PartitionOffsets(0, 7) for number in numbers}
+        return SourceEnds(there, dict.fromkeys(there, 7), int(self.now_s * 1_000))
+
+
+def asked(together: EndsTogether, brokers: Brokers, *names: str, at_s: float) -> list[list[str]]:
+    """Ask for topics, one after the other; return what the questions were about."""
+    brokers.now_s = at_s
+    brokers.asked.clear()
+    for name in names:
+        together.of(facts(name), lambda: brokers.now_s)
+    return list(brokers.asked)
+
+
+@pytest.fixture
+def brokers() -> Brokers:
+    return Brokers()
+
+
+@pytest.fixture
+def together(brokers: Brokers) -> EndsTogether:
+    """The ends of `a`, `b` and `c`, which were all asked for at second 0."""
+    ends = EndsTogether(brokers.read, POLL_S)
+    asked(ends, brokers, "a", "b", "c", at_s=0.0)
+    return ends
+
+
+def test_topics_whose_next_look_is_near_are_read_along_with_the_first(together: EndsTogether, brokers: Brokers) -> None:
+    questions = asked(together, brokers, "a", "b", "c", at_s=2 * KEPT_S)
+
+    assert questions == [["a", "b", "c"]]
+
+
+def test_topics_that_were_read_not_long_ago_are_not_read_along(together: EndsTogether, brokers: Brokers) -> None:
+    asked(together, brokers, "b", at_s=2 * KEPT_S)
+    questions = asked(together, brokers, "d", at_s=3 * KEPT_S)
+
+    assert questions == [["d"]]
+
+
+def test_an_answer_counts_for_a_third_of_the_time_between_two_looks(together: EndsTogether, brokers: Brokers) -> None:
+    questions = [asked(together, brokers, "a", at_s=at_s) for at_s in (KEPT_S - 0.1, KEPT_S)]
+
+    assert questions == [[], [["a"]]]
+
+
+def test_an_answer_says_when_it_was_read(together: EndsTogether, brokers: Brokers) -> None:
+    first = together.of(facts("a"), lambda: KEPT_S / 2)
+    second = together.of(facts("a"), lambda: KEPT_S - 0.1)
+
+    assert first is second
+    assert first is not None
+    assert first.as_of_ms == 0
+
+
+def test_a_topic_without_a_leader_is_read_alone_until_it_has_one(together: EndsTogether, brokers: Brokers) -> None:
+    brokers.leaderless.add("b")
+    asked(together, brokers, "a", at_s=2 * KEPT_S)
+    without = asked(together, brokers, "a", "b", at_s=4 * KEPT_S)
+    brokers.leaderless.clear()
+    asked(together, brokers, "b", at_s=5 * KEPT_S)
+    back = asked(together, brokers, "a", "b", at_s=7 * KEPT_S)
+
+    assert without == [["a", "c"], ["b"]]
+    assert back == [["a", "b", "c"]]
+
+
+def test_a_question_that_fails_is_asked_topic_by_topic_so_that_one_alone_fails(
+    together: EndsTogether, brokers: Brokers
+) -> None:
+    brokers.silent.add("b")
+    with pytest.raises(KafkaUnavailable):
+        asked(together, brokers, "a", at_s=2 * KEPT_S)
+
+    alone = asked(together, brokers, "a", "c", at_s=3 * KEPT_S)
+    with pytest.raises(KafkaUnavailable):
+        asked(together, brokers, "b", at_s=3 * KEPT_S)
+    later = asked(together, brokers, "a", "c", at_s=6 * KEPT_S)
+
+    assert alone == [["a"], ["c"]]
+    assert later == [["a", "c"]]
+
+
+def test_a_topic_that_nobody_asks_for_any_more_is_not_read_along(together: EndsTogether, brokers: Brokers) -> None:
+    asked(together, brokers, "a", at_s=UNASKED_S / 2)
+    questions = asked(together, brokers, "a", at_s=UNASKED_S + 1)
+
+    assert questions == [["a"]]
