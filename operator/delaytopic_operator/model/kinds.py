@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from delaytopic_api.documents import API_VERSION, ApiVersion
 
@@ -25,6 +25,17 @@ class Kind:
         if self.namespaced and namespace is not None:
             parts += ["namespaces", namespace]
         return "/".join([*parts, self.plural, *filter(None, (name, subresource))])
+
+
+class Place(NamedTuple):
+    """One watch: a resource, and the namespace that it is watched in; None: everywhere at once."""
+
+    resource: str
+    namespace: str | None
+
+    def __str__(self) -> str:
+        """`pods in shop`."""
+        return self.resource if self.namespace is None else f"{self.resource} in {self.namespace}"
 
 
 DELAY_TOPIC: Final = Kind(API_VERSION, "DelayTopic", "delaytopics")

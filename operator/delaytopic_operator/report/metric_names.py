@@ -36,7 +36,8 @@ QUEUE_AGE: Final = MetricName(
 WATCH_EVENT: Final = MetricName(
     "delaytopic_operator_watch_last_event_seconds",
     "gauge",
-    "Last sign of life of a watch, an event or the answer to its request, in seconds since 1970.",
+    "Last sign of life of the watches of a resource, of the one that is silent for longest: an event or an answer, in "
+    "seconds since 1970.",
     ("resource",),
 )
 RESYNC: Final = MetricName(

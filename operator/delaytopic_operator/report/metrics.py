@@ -13,6 +13,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from delaytopic_operator.kube.errors import Call
+from delaytopic_operator.model.kinds import Place
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.report import metric_names as names
 from delaytopic_operator.report.metric_names import MetricName
@@ -35,7 +36,7 @@ class Gauges:
 
     load: Callable[[], WorkLoad]
     is_leader: Callable[[], bool]
-    signs_of_life_ms: Callable[[], Mapping[str, int]]
+    signs_of_life_ms: Callable[[], Mapping[Place, int]]
     resynced_ms: Callable[[], int]
     objects: Callable[[], Mapping[str, int]]
 
@@ -174,7 +175,10 @@ def _of_operator(gauges: Gauges) -> Iterator[Metric]:
     yield _filled(names.QUEUE_AGE, {(): load.oldest_age_ms / 1_000})
     yield _filled(names.LEADER, {(): int(gauges.is_leader())})
     yield _filled(names.RESYNC, {(): gauges.resynced_ms() / 1_000})
-    yield _filled(names.WATCH_EVENT, {(name,): at_ms / 1_000 for name, at_ms in gauges.signs_of_life_ms().items()})
+    oldest_ms: dict[tuple[str, ...], float] = {}
+    for (resource, _), at_ms in gauges.signs_of_life_ms().items():
+        oldest_ms[resource,] = min(at_ms, oldest_ms.get((resource,), at_ms))
+    yield _filled(names.WATCH_EVENT, {labels: at_ms / 1_000 for labels, at_ms in oldest_ms.items()})
     yield _filled(names.OBJECTS, {(name,): count for name, count in gauges.objects().items()})
 
 

@@ -1,8 +1,8 @@
 """Edge: kopf, and nothing but its watches: what is seen goes into the store, whom it concerns onto the queue.
 
-No change handlers, no timers, no daemons, no finalizer, no posting: kopf writes nothing. It runs twice, each time in a
-thread of its own: one kopf takes all its kinds from the same namespaces, and people write elsewhere than relays run.
-It is started again when it gives up; meanwhile, and whatever watches miss, the resync finds.
+No change handlers, no timers, no daemons, no finalizer, no posting: kopf writes nothing. It runs three times, each in a
+thread of its own: one kopf takes all its kinds from the same namespaces, by pages of one size, and people write
+elsewhere than relays run. It is started again when it gives up; meanwhile, and whatever watches miss, the resync finds.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from delaytopic_operator.clock import epoch_ms, monotonic_ms
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
-from delaytopic_operator.model.kinds import Kind
+from delaytopic_operator.model.kinds import Kind, Place
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.runtime import watched
+from delaytopic_operator.runtime.watched import Together
 from delaytopic_operator.runtime.workqueue import backoff_ms
 
 LOGIN_MINUTES: Final = 10
@@ -39,10 +40,6 @@ OWN_WRITE_SECONDS: Final = 0.25
 """The event of an own write often comes before the answer to the write: so long is waited for the answer."""
 WATCH_SECONDS: Final = 240
 """The API server ends a watch after this time, and kopf begins the next one: a sign of life at least this often."""
-
-Kinds = tuple[Kind, ...]
-_GROUPS: Final[tuple[Kinds, ...]] = (watched.OWN, watched.MADE)
-"""Kinds of one kopf; the last of each tells for which namespaces."""
 
 log = structlog.get_logger()
 
@@ -71,17 +68,18 @@ class Watches:
         self._login_lasts = login_lasts
         self._config = config
         self._stopping = Event()
-        self._stop_loop: dict[Kinds, Callable[[], object]] = {}
+        self._stop_loop: dict[Together, Callable[[], object]] = {}
         self._threads = [
-            Thread(target=self._run, args=[group], name=f"watches-{group[0].plural}", daemon=True) for group in _GROUPS
+            Thread(target=self._run, args=[group], name=f"watches-{group.name}", daemon=True)
+            for group in watched.GROUPS
         ]
-        self._signs_ms: dict[str, int] = {}
-        self._beat_ms: dict[Kinds, int] = {}
+        self._signs_ms: dict[Place, int] = {}
+        self._beat_ms: dict[Together, int] = {}
 
     def start(self) -> None:
         """Begin to watch."""
-        self._signs_ms = dict.fromkeys((kind.plural for kind in watched.ALL), epoch_ms())
-        self._beat_ms = dict.fromkeys(_GROUPS, monotonic_ms())
+        self._signs_ms = dict.fromkeys(watched.places(self._config), epoch_ms())
+        self._beat_ms = dict.fromkeys(watched.GROUPS, monotonic_ms())
         for thread in self._threads:
             thread.start()
 
@@ -99,8 +97,8 @@ class Watches:
         for thread in self._threads:
             thread.join(max(0, until_ms - monotonic_ms()) / 1_000)
 
-    def signs_of_life_ms(self) -> dict[str, int]:
-        """By resource, when there was an event, or an answer to the request for them (epoch ms)."""
+    def signs_of_life_ms(self) -> dict[Place, int]:
+        """By watch, when there was an event, or an answer to the request for them (epoch ms)."""
         return dict(self._signs_ms)
 
     def loop_lag_ms(self) -> int:
@@ -110,7 +108,7 @@ class Watches:
 
     # -- a thread
 
-    def _run(self, group: Kinds) -> None:
+    def _run(self, group: Together) -> None:
         failures = 0
         while not self._stopping.is_set():
             started_ms = monotonic_ms()
@@ -122,19 +120,19 @@ class Watches:
             failures = 1 if monotonic_ms() - started_ms > STEADY_SECONDS * 1_000 else failures + 1
             if not self._stopping.is_set():
                 wait_ms = min(backoff_ms(failures, random()), 30_000)
-                log.warning("watches ended, and begin again", first=group[0].plural, reason=reason, again_in_ms=wait_ms)
+                log.warning("watches ended, and begin again", of=group.name, reason=reason, again_in_ms=wait_ms)
                 self._stopping.wait(wait_ms / 1_000)
 
-    async def _operator(self, group: Kinds) -> None:
+    async def _operator(self, group: Together) -> None:
         # Not the threading.Event itself: kopf waits for one in a thread, and the loop cannot end before that thread.
         stop = asyncio.Event()
         self._stop_loop[group] = partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set)
-        namespaces = [each for each in watched.namespaces_for(group[-1], self._config) if each is not None]
+        namespaces = [each for each in watched.namespaces_for(group.kinds[-1], self._config) if each is not None]
         try:
             if not self._stopping.is_set():
                 await kopf.operator(
                     registry=self._registry(group),
-                    settings=settings(),
+                    settings=settings(group.page_size),
                     namespaces=namespaces,
                     clusterwide=not namespaces,
                     standalone=True,
@@ -144,11 +142,11 @@ class Watches:
         finally:
             self._stop_loop.pop(group, None)
 
-    def _registry(self, group: Kinds) -> kopf.OperatorRegistry:
+    def _registry(self, group: Together) -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
         kopf.on.login(registry=registry)(self._log_in)
         kopf.on.startup(registry=registry)(partial(self._on_startup, group))
-        for kind in group:
+        for kind in group.kinds:
             api_group, _, version = kind.api_version.rpartition("/")
             kopf.on.event(api_group, version, kind.plural, id=kind.plural, registry=registry)(self._handler(kind))
         return registry
@@ -157,8 +155,8 @@ class Watches:
         stamp = {"apiVersion": kind.api_version, "kind": kind.name}
 
         async def handle(event: kopf.RawEvent, **_: Any) -> None:
-            self._signs_ms[kind.plural] = epoch_ms()
-            document = stamp | dict(event["object"])
+            document: dict[str, Any] = stamp | dict(event["object"])
+            self._note_sign(kind.plural, document["metadata"].get("namespace"))
             known = self._store.remove if event["type"] == "DELETED" else self._store.put
             if known(document):
                 asyncio.get_running_loop().call_later(OWN_WRITE_SECONDS, self._tell, kind, document)
@@ -170,7 +168,7 @@ class Watches:
             self._enqueue(self._store.requests_for(kind, document))
             self._enqueue_classes(self._store.class_requests_for(kind, document))
 
-    async def _on_startup(self, group: Kinds, **_: Any) -> None:
+    async def _on_startup(self, group: Together, **_: Any) -> None:
         loop = asyncio.get_running_loop()
 
         def beat() -> None:
@@ -197,13 +195,20 @@ class Watches:
     async def _on_answer(self, session: object, context: object, answer: aiohttp.TraceRequestEndParams) -> None:
         # Bookmarks end inside kopf; but kopf asks again when there was nothing for inactivity_timeout.
         if answer.response.status == 200 and answer.url.query.get("watch") == "true":
-            resource = answer.url.path.rpartition("/")[2]
-            if resource in self._signs_ms:
-                self._signs_ms[resource] = epoch_ms()
+            # .../namespaces/NAMESPACE/RESOURCE, or .../RESOURCE of all namespaces.
+            *_, collection, namespace, resource = ("", *answer.url.path.split("/"))
+            self._note_sign(resource, namespace if collection == "namespaces" else None)
+
+    def _note_sign(self, resource: str, namespace: str | None) -> None:
+        """Note a sign of life of the watch of a namespace, or of the one of all."""
+        place = Place(resource, namespace)
+        place = place if place in self._signs_ms else Place(resource, None)
+        if place in self._signs_ms:
+            self._signs_ms[place] = epoch_ms()
 
 
-def settings() -> kopf.OperatorSettings:
-    """Kopf's settings: everything off but watching."""
+def settings(page_size: int) -> kopf.OperatorSettings:
+    """Kopf's settings: everything off but watching; lists come by pages of so many objects."""
     of = kopf.OperatorSettings()
     of.posting.enabled = False
     of.peering.standalone = True
@@ -215,8 +220,7 @@ def settings() -> kopf.OperatorSettings:
     of.watching.client_timeout = WATCH_SECONDS + 60
     of.watching.connect_timeout = 10
     of.watching.inactivity_timeout = 70
-    # A page is held whole, as text and as objects: 10 ConfigMaps may take 10 MiB each way, as a tenant likes.
-    of.watching.chunk_size = 10
+    of.watching.chunk_size = page_size
     of.networking.request_timeout = 30
     of.networking.connect_timeout = 10
     of.networking.enforce_retry_after = True

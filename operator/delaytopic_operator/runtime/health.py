@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from delaytopic_operator.errors import ConfigurationError
+from delaytopic_operator.model.kinds import Place
 from delaytopic_process import pages as process
 from delaytopic_process.pages import PROMETHEUS, Answer, CannotListen, Page, Pages, health_answer
 
@@ -24,7 +25,9 @@ class Health(NamedTuple):
     reason: str
 
 
-def liveness(loop_lag_ms: int, signs_of_life_ms: Mapping[str, int], api_server_answered_ms: int, now_ms: int) -> Health:
+def liveness(
+    loop_lag_ms: int, signs_of_life_ms: Mapping[Place, int], api_server_answered_ms: int, now_ms: int
+) -> Health:
     """Not well: only a new process helps. Times are epoch ms.
 
     While the API server itself does not answer, silence means nothing, and a new process would help nobody.
@@ -33,7 +36,9 @@ def liveness(loop_lag_ms: int, signs_of_life_ms: Mapping[str, int], api_server_a
         return Health(True, "alive; the API server does not answer")
     if loop_lag_ms > LONGEST_LAG_MS:
         return Health(False, f"the event loop of the watches hangs since {loop_lag_ms // 1_000} s")
-    silent = {name: now_ms - at_ms for name, at_ms in signs_of_life_ms.items() if now_ms - at_ms > LONGEST_SILENCE_MS}
+    silent = {
+        str(name): now_ms - at_ms for name, at_ms in signs_of_life_ms.items() if now_ms - at_ms > LONGEST_SILENCE_MS
+    }
     if silent:
         said = ", ".join(f"{name} ({silence_ms // 1_000} s)" for name, silence_ms in sorted(silent.items()))
         return Health(False, f"watches are silent: {said}")

@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.kube.client import LARGE_OBJECTS_PAGE_SIZE, PAGE_SIZE
 from delaytopic_operator.kube.indexers import MANAGED
 from delaytopic_operator.model import kinds
-from delaytopic_operator.model.kinds import Kind
+from delaytopic_operator.model.kinds import Kind, Place
+
+
+class Together(NamedTuple):
+    """Kinds that are watched in the same namespaces, and listed by pages of the same size."""
+
+    name: str
+    kinds: tuple[Kind, ...]
+    page_size: int
+
 
 OWN: Final = (kinds.DELAY_CLASS, kinds.DELAY_TOPIC)
 """The kinds that people write; all of them are of interest."""
-MADE: Final = (
-    kinds.DEPLOYMENT, kinds.CONFIG_MAP, kinds.SERVICE_ACCOUNT, kinds.POD_DISRUPTION_BUDGET, kinds.NETWORK_POLICY,
-    kinds.CRON_JOB, kinds.POD,
+SMALL: Final = (
+    kinds.DEPLOYMENT, kinds.SERVICE_ACCOUNT, kinds.POD_DISRUPTION_BUDGET, kinds.NETWORK_POLICY, kinds.CRON_JOB,
+    kinds.POD,
 )  # fmt: skip
+MADE: Final = (*SMALL, kinds.CONFIG_MAP)
 """The kinds that the operator makes, and the pods that follow from them: those with its label."""
 ALL: Final = OWN + MADE
+
+# A page is held whole, as text and as objects. A tenant may write ConfigMaps of a MiB each, and nothing else as large.
+GROUPS: Final = (
+    Together("declared", OWN, PAGE_SIZE),
+    Together("made", SMALL, PAGE_SIZE),
+    Together("config maps", (kinds.CONFIG_MAP,), LARGE_OBJECTS_PAGE_SIZE),
+)
+
+
+def places(config: OperatorConfig) -> list[Place]:
+    """List all watches."""
+    return [Place(kind.plural, namespace) for kind in ALL for namespace in namespaces_for(kind, config)]
 
 
 def labels_of(kind: Kind) -> dict[str, str] | None:

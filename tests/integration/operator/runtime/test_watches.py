@@ -19,6 +19,7 @@ from delaytopic_operator.kube.indexers import MANAGED, NAME_LABEL, NAMESPACE_LAB
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
+from delaytopic_operator.model.kinds import Place
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.runtime import watched
@@ -61,26 +62,29 @@ def test_events_go_on_when_the_login_has_to_be_renewed(
     kube.apply(delay_topic(namespace, "first"), "people")
     watches, store = watch(namespace, timedelta(seconds=1))
     wait_for(lambda: Key(namespace, "first") in woken)
-    began_ms = watches.signs_of_life_ms()["delaytopics"]
+    began_ms = watches.signs_of_life_ms()[Place("delaytopics", namespace)]
     wait_for(lambda: epoch_ms() > began_ms + 2_000)
 
     kube.apply(delay_topic(namespace, "second"), "people")
 
     wait_for(lambda: Key(namespace, "second") in woken)
     assert store.get(kinds.DELAY_TOPIC, namespace, "second") is not None
-    assert watches.signs_of_life_ms()["delaytopics"] > began_ms
+    assert watches.signs_of_life_ms()[Place("delaytopics", namespace)] > began_ms
     assert watches.loop_lag_ms() < 60_000
 
 
-def test_every_watch_shows_that_it_lives_though_nothing_happens(
-    watch: Callable[..., tuple[Watches, ObjectCache]], namespace: str
+def test_every_watch_of_each_namespace_shows_that_it_lives_though_nothing_happens(
+    watch: Callable[..., tuple[Watches, ObjectCache]], namespace: str, make_namespace: MakeNamespace
 ) -> None:
     started_ms = epoch_ms()
 
-    watches, _ = watch(namespace, timedelta(minutes=10))
+    tenant = make_namespace()
+    watches, _ = watch(namespace, timedelta(minutes=10), tenants=[tenant])
 
     signs = watches.signs_of_life_ms()
-    assert set(signs) == {kind.plural for kind in watched.ALL}
+    topics = {Place("delaytopics", place) for place in (namespace, tenant)}
+    made = {Place(kind.plural, namespace) for kind in watched.MADE}
+    assert set(signs) == {Place("delayclasses", None), *topics, *made}
     wait_for(lambda: all(at_ms > max(started_ms, signs[name]) for name, at_ms in watches.signs_of_life_ms().items()))
 
 

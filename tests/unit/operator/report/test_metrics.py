@@ -6,6 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from delaytopic_operator.kube.errors import Call
 from delaytopic_operator.model import kinds
+from delaytopic_operator.model.kinds import Place
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.report import metric_names
 from delaytopic_operator.report.metrics import Gauges, OperatorMetrics, WorkLoad
@@ -20,7 +21,10 @@ def filled() -> OperatorMetrics:
         Gauges(
             load=lambda: WorkLoad(3, 1_500, {KEY: 1_795_269_686_270}),
             is_leader=lambda: True,
-            signs_of_life_ms=lambda: {"pods": 1_795_269_686_000},
+            signs_of_life_ms=lambda: {
+                Place("pods", "shop"): 1_795_269_686_000,
+                Place("pods", "bank"): 1_795_269_700_000,
+            },
             resynced_ms=lambda: 1_795_269_000_000,
             objects=lambda: {"delaytopics": 7},
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from delaytopic_operator.model.kinds import Place
 from delaytopic_operator.runtime.health import Health, liveness, readiness
 
 NOW_MS = 1_000_000_000
@@ -14,12 +15,12 @@ NOW_MS = 1_000_000_000
     [
         (0, 240_000, 1_000, Health(True, "alive")),
         (301_000, 1_000, 1_000, Health(False, "the event loop of the watches hangs since 301 s")),
-        (0, 601_000, 1_000, Health(False, "watches are silent: pods (601 s)")),
+        (0, 601_000, 1_000, Health(False, "watches are silent: pods in shop (601 s)")),
         (301_000, 601_000, 61_000, Health(True, "alive; the API server does not answer")),
     ],
 )
 def test_liveness(lag_ms: int, silence_ms: int, unanswered_ms: int, expected: Health) -> None:
-    signs = {"pods": NOW_MS - silence_ms, "delaytopics": NOW_MS}
+    signs = {Place("pods", "shop"): NOW_MS - silence_ms, Place("delaytopics", None): NOW_MS}
 
     assert liveness(lag_ms, signs, NOW_MS - unanswered_ms, NOW_MS) == expected
 
