@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from random import random
 
 from delaytopic_process.extras import missing_package
 
@@ -12,6 +13,7 @@ try:
     from delaytopic_operator.execute.executor import Executor
     from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
     from delaytopic_operator.execute.topics import TopicsExecutor
+    from delaytopic_operator.fleet_looks import FleetLooks
     from delaytopic_operator.kafka.admin import KafkaClusters
     from delaytopic_operator.observe.class_audits import ClassAudits
     from delaytopic_operator.observe.cluster import ClusterObserver
@@ -28,17 +30,21 @@ except ModuleNotFoundError as error:
 def make_reconcilers(shell: Shell) -> Reconcilers:
     """Put the parts of reconciliations together."""
     config, kube, store = shell.config, shell.kube, shell.store
-    kafka = KafkaClusters(lambda: _may_write(shell), shell.metrics.observe_kafka)
+    observe = shell.metrics.observe_kafka
+    kafka = KafkaClusters(lambda: _may_write(shell), observe, poll_s=config.poll.ms / 1_000)
     topics = TopicsObserver(kafka, kube)
     cluster, audits = ClusterObserver(kube, store, shell.pages, config), ClassAudits(shell.pages)
+    observer, metrics = Observer(cluster, topics, store, config, audits), StatusMetrics(shell.metrics)
+    ledger = ScalingLedger(config.scale_steps_per_minute)
     reconciler = Reconciler(
-        Observer(cluster, topics, store, config, audits),
+        observer,
         Executor(kube, store.get, TopicsExecutor(topics, kube), config, shell.guard, shell.metrics.add_drift),
         StatusWriter(kube, shell.events, config),
-        StatusMetrics(shell.metrics),
+        metrics,
         store,
-        ScalingLedger(config.scale_steps_per_minute),
+        ledger,
         RolloutLimiter(config.rollouts),
+        FleetLooks(observer, ledger, metrics, config, random),
     )
     classes = ClassReconciler(ClassObserver(cluster, kafka, store, config, audits), kube, shell.events, store)
     return Reconcilers(reconciler, classes)

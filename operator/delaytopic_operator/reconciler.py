@@ -13,6 +13,7 @@ from delaytopic_operator.decide.plan import DoTopic, Plan, Purge
 from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
+from delaytopic_operator.fleet_looks import FleetLooks
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation
@@ -32,8 +33,9 @@ class Reconciler:
         store: ObjectCache,
         ledger: ScalingLedger,
         rollouts: RolloutLimiter,
+        looks: FleetLooks,
     ) -> None:
-        """Take the parts of a reconciliation."""
+        """Take the parts of a reconciliation, and `looks` at the numbers between two of them."""
         self._observer = observer
         self._executor = executor
         self._status_writer = status_writer
@@ -41,13 +43,21 @@ class Reconciler:
         self._store = store
         self._ledger = ledger
         self._rollouts = rollouts
+        self._looks = looks
 
     def keys(self) -> Iterable[Key]:
         """List all DelayTopics, and those that are gone while something of them is still there."""
         return self._store.keys()
 
     def reconcile(self, key: Key, now_ms: int, asked_for_ms: int) -> Result:
-        """Reconcile once; raises `OperatorError` to be tried again, later each time."""
+        """Reconcile once, or look at the numbers alone while nothing else has changed.
+
+        Raises `OperatorError` to be tried again, later each time.
+        """
+        judged_by = self._observer.judged_by(key)
+        looked = self._looks.look(key, judged_by, now_ms, asked_for_ms)
+        if looked is not None:
+            return looked
         seen = replace(self._with_memory(self._observer.observe(key, now_ms)), asked_for_ms=asked_for_ms)
         decided = plan(seen)
         if any(isinstance(action, DoTopic) for action in decided.actions):
@@ -61,7 +71,9 @@ class Reconciler:
         self._status_metrics.update(seen, decided, outcome)
         if outcome.failure is not None:
             raise outcome.failure
-        return Result(decided.next_at_ms, _cluster(seen))
+        if not dry_run:
+            self._looks.note(seen, decided, outcome, judged_by)
+        return Result(decided.next_at_ms, seen.kafka_cluster)
 
     def _with_memory(self, seen: Observation) -> Observation:
         if seen.document is None:
@@ -100,11 +112,6 @@ class Reconciler:
             return seen, decided
         seen = replace(seen, rolling=refused.rolling, stopped_by=refused.failed)
         return seen, plan(seen)
-
-
-def _cluster(seen: Observation) -> str | None:
-    connection = seen.accepted.settings.connection if seen.accepted is not None else None
-    return ",".join(sorted(connection.bootstrap_servers.split(","))) if connection is not None else None
 
 
 def _silent(decided: Plan) -> Plan:

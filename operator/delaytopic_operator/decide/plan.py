@@ -17,6 +17,7 @@ from delaytopic_operator.model.transitions import Event
 from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.state import ScalingMemory
 from delaytopic_operator.topics.actions import TopicAction
+from delaytopic_operator.topics.plan import TopicPlan
 
 FINALIZER = "delaytopic.dev/drain"
 
@@ -177,6 +178,8 @@ class Plan:
     """Parts of the status, as documents have them."""
     events: Sequence[Event] = ()
     """Beside those that follow from conditions and actions."""
+    topics: TopicPlan | None = None
+    """The part of topics; None where they were not planned."""
     next_at_ms: int | None = None
     """Look again then, at the latest."""
     scaling: Decision | None = None

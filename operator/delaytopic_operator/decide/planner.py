@@ -26,6 +26,7 @@ from delaytopic_operator.decide.rules_in_force import rules_conditions, rules_of
 from delaytopic_operator.decide.standing_still import retention_passed, standing_still, target_unavailable
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, Progress, instant_ms
+from delaytopic_operator.model.declared_rules import DeclaredRules
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.observe.audit_verdict import parsed_slo
@@ -58,6 +59,20 @@ def plan(seen: Observation) -> Plan:
     if decision is not None and decision.by_hand is not None:
         decided = replace(decided, events=[*decided.events, Event(WARNING, "ScaledByHand", decision.by_hand)])
     return decided
+
+
+def findings(
+    seen: Observation, topic_plan: TopicPlan | None, decision: Decision | None, rules: DeclaredRules | None
+) -> list[Condition]:
+    """List what is found of a DelayTopic that is accepted."""
+    return [
+        _accepted(seen),
+        _topics_condition(seen, topic_plan),
+        _backend_condition(seen, topic_plan),
+        *relay_objects.conditions(seen, decision),
+        *rules_conditions(seen, rules),
+        *held_back(seen),
+    ]
 
 
 def decide_scaling(seen: Observation) -> Decision | None:
@@ -136,18 +151,10 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
     record = _record(seen, accepted)
     topic_plan = _topics(seen, accepted, record)
     record = _with_audit(with_backup(topic_plan.record if topic_plan is not None else record, seen), seen)
-    backend = _backend_condition(seen, topic_plan)
     wanted = relay_objects.wanted(seen, accepted, decision, may_begin=_may_begin(seen, topic_plan))
     changes = relay_objects.changes(seen, wanted, decision)
     record = rules_taken_over(record, seen, wanted)
-    conditions = [
-        _accepted(seen),
-        _topics_condition(seen, topic_plan),
-        backend,
-        *relay_objects.conditions(seen, decision),
-        *rules_conditions(seen, record.rules),
-        *held_back(seen),
-    ]
+    conditions = findings(seen, topic_plan, decision, record.rules)
     busy = bool(topic_plan and topic_plan.actions)
     step = step_in(changes)
     gone = sorted(seen.gone_relays)
@@ -168,6 +175,7 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
         suspended=_SUSPENDED.get(accepted.settings.suspend),
         parts=parts_of(seen, topic_plan, decision),
         events=_events(seen, topic_plan),
+        topics=topic_plan,
         next_at_ms=seen.now_ms if busy else relay_objects.next_look(seen, decision),
     )
 

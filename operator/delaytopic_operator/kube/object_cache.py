@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import builtins
 import json
-from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Mapping
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -34,6 +34,8 @@ LARGEST_CONTENTS = 64 << 10
 """Of a ConfigMap, in characters: a relay's is a few thousand. Without its contents it counts as changed by others."""
 REMEMBERED_DELETIONS = 5_000
 REMEMBERED_WRITES = 10_000
+REMEMBERED_NEWS = 2_000
+"""Of each kind; whoever asks for older ones looks at all objects."""
 
 
 class Ref(NamedTuple):
@@ -44,10 +46,23 @@ class Ref(NamedTuple):
     name: str
 
 
+class News(NamedTuple):
+    """The objects of a kind that came, changed or went."""
+
+    revision: int
+    """The revision as of which they did."""
+    versions: Mapping[Ref, int | None]
+    """A number for each that changes when the object does; None for one that is gone."""
+    is_all: bool
+    """True if there are no others: what is not among them is gone, too."""
+
+
 class _Entry(NamedTuple):
     text: bytes
     version: int
     terms: frozenset[Term]
+    changed: int
+    """The version at which anybody else than the operator changed it last."""
 
 
 class ObjectCache:
@@ -65,6 +80,8 @@ class ObjectCache:
         self._deleted: OrderedDict[Ref, int] = OrderedDict()
         self._own: OrderedDict[Ref, int] = OrderedDict()
         self._revisions: Counter[str] = Counter()
+        self._news: defaultdict[str, deque[Ref]] = defaultdict(lambda: deque(maxlen=REMEMBERED_NEWS))
+        """The objects of the last revisions of each kind, one for each."""
 
     # -- feeding
 
@@ -73,18 +90,17 @@ class ObjectCache:
         kind, ref, version = kind_of(document), _ref(document), _version(document)
         if kind == kinds.DELAY_TOPIC and not self.concerns(Key(ref.namespace, ref.name)):
             return False
-        entry = _Entry(
-            json.dumps(_trimmed(document, self._operator_namespace), separators=(",", ":")).encode(),
-            version,
-            frozenset(terms_of(kind, document, self._operator_namespace)),
-        )
+        text = json.dumps(_trimmed(document, self._operator_namespace), separators=(",", ":")).encode()
+        terms = frozenset(terms_of(kind, document, self._operator_namespace))
         with self._lock:
             known = self._entries[ref.kind].get(ref)
+            is_own = known is not None and self._own.get(ref) == version
+            entry = _Entry(text, version, terms, known.changed if known is not None and is_own else version)
             if (known is not None and version <= known.version) or version <= self._deleted.get(ref, -1):
                 return False
             self._forget(ref)
             self._entries[ref.kind][ref] = entry
-            self._revisions[ref.kind] += 1
+            self._note(ref)
             for term in entry.terms:
                 self._by_term[term].add(ref)
             return True
@@ -161,6 +177,25 @@ class ObjectCache:
         """Return which objects of the kind there are, and a number for each that changes when the object does."""
         with self._lock:
             return {ref: entry.version for ref, entry in self._entries[kind.plural].items()}
+
+    def changes_of(self, key: Key) -> frozenset[tuple[Ref, int]]:
+        """Return a DelayTopic and the objects made for it, pods among them, each with the version at which anybody
+        else than the operator itself changed it last.
+        """
+        own = Ref(kinds.DELAY_TOPIC.plural, *key)
+        with self._lock:
+            refs = [own, *self._by_term.get(made_for_term(key), ())]
+            found = ((ref, self._entries[ref.kind].get(ref)) for ref in refs)
+            return frozenset((ref, entry.changed) for ref, entry in found if entry is not None)
+
+    def news(self, kind: Kind, revision: int) -> News:
+        """Return what came, changed or went since a revision; all that there is where that is too long ago."""
+        with self._lock:
+            entries, now, news = self._entries[kind.plural], self._revisions[kind.plural], self._news[kind.plural]
+            is_all = not 0 < now - revision <= len(news) and now != revision
+            refs = entries.keys() if is_all else {news[-back] for back in range(1, now - revision + 1)}
+            found = {ref: entries[ref].version if ref in entries else None for ref in refs}
+            return News(now, found, is_all)
 
     def objects_of(self, key: Key, kind: Kind | None = None) -> builtins.list[Document]:
         """The objects made for a DelayTopic, of all kinds or of one, pods among them; also when it is gone."""
@@ -255,9 +290,13 @@ class ObjectCache:
         document: Document = json.loads(self._entries[ref.kind][ref].text)
         return document
 
+    def _note(self, ref: Ref) -> None:
+        self._revisions[ref.kind] += 1
+        self._news[ref.kind].append(ref)
+
     def _forget(self, ref: Ref) -> None:
         entry = self._entries[ref.kind].pop(ref, None)
-        self._revisions[ref.kind] += 1
+        self._note(ref)
         for term in entry.terms if entry is not None else ():
             self._by_term[term].discard(ref)
             if not self._by_term[term]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -27,7 +27,7 @@ from delaytopic_operator.model.record import (
     record_of,
 )
 from delaytopic_operator.model.secret_values import SecretValues
-from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.fleet import Fleet, RelayPage
 from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Problem, identity_of
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.route_index import RouteIndex
@@ -112,6 +112,26 @@ class ClusterObserver:
             pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT and is_relay(pod, key)],
             audit_pods=[pod for pod in pods if _component(pod) != RELAY_COMPONENT and is_run_by_job(pod)],
         )
+
+    def judged_by(self, key: Key) -> Hashable:
+        """Return what the objects of one DelayTopic are judged by: the same while nothing of it has changed."""
+        return self._store.changes_of(key), self._routes.judged_by(key)
+
+    def is_as_before(self, seen: Observation, now_ms: int) -> bool:
+        """Tell if what is not watched is as it was: the namespace, and what the Secrets hold.
+
+        Raises `OperatorError` when the API server cannot be asked.
+        """
+        assert isinstance(seen.verdict, Accepted)
+        namespace = identity_of(seen, seen.verdict).namespace
+        secrets = {name: self._secrets.get((namespace, name), now_ms) for name in seen.secrets}
+        return self._namespace(seen.key.namespace, now_ms) == seen.namespace and _versions(secrets) == _versions(
+            seen.secrets
+        )
+
+    def pages(self, seen: Observation) -> Fleet:
+        """Return the same relays with what they say now."""
+        return replace(seen.fleet, pages=self._read_pages(seen.fleet.pods))
 
     def learn(self, key: Key, cluster_id: str) -> bool:
         """Remember what the Kafka of a DelayTopic calls itself; return whether that is news."""
@@ -217,9 +237,11 @@ class ClusterObserver:
 
     def fleet(self, cluster: Cluster, partitions: int | None) -> Fleet:
         """Return the relays, and what they say of themselves."""
-        living = [pod for pod in cluster.pods if "deletionTimestamp" not in pod["metadata"]]
-        pages = self._pages.read(living, PAGES_DEADLINE_S) if living else []
-        return Fleet(cluster.deployment, cluster.pods, pages, partitions)
+        return Fleet(cluster.deployment, cluster.pods, self._read_pages(cluster.pods), partitions)
+
+    def _read_pages(self, pods: Sequence[Mapping[str, Any]]) -> list[RelayPage]:
+        living = [dict(pod) for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        return self._pages.read(living, PAGES_DEADLINE_S) if living else []
 
     def _verdict(
         self, key: Key, document: Mapping[str, Any], namespace: NamespaceFacts | None, classes: Sequence[DelayClass]
@@ -283,6 +305,13 @@ def _deployment(running: Iterable[Document], key: Key) -> Document | None:
     """Return the Deployment of the relays, by its name."""
     deployments = (each for each in running if each["kind"] == kinds.DEPLOYMENT.name)
     return next((each for each in deployments if each["metadata"]["name"] == relays_name(key)), None)
+
+
+def _versions(secrets: Mapping[str, Mapping[str, Any] | None]) -> dict[str, str | None]:
+    return {
+        name: document["metadata"].get("resourceVersion") if document is not None else None
+        for name, document in secrets.items()
+    }
 
 
 def _missing(files: Iterable[SecretFile], values: SecretValues) -> Problem | None:

@@ -14,7 +14,7 @@ from delaytopic_operator.model.kafka_view import KafkaView
 from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord
-from delaytopic_operator.observe.audit_verdict import AuditVerdict
+from delaytopic_operator.observe.audit_verdict import AuditVerdict, VerdictMessage
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.resources import RelayIdentity
 from delaytopic_operator.rules.validate import Accepted, Refusal, relay_namespace
@@ -137,6 +137,8 @@ class Observation(_OfObject):
     unreachable_since_ms: int | None = None
     slo: AuditVerdict | None = None
     """The verdict of the last audit."""
+    served: VerdictMessage | None = None
+    """The verdict that the audit of its class has served last."""
     committed: CommittedOffsets | None = None
     """None where there was no reason to ask."""
     gone_relays: frozenset[str] = frozenset()
@@ -152,6 +154,12 @@ class Observation(_OfObject):
     def accepted(self) -> Accepted | None:
         """The settings in force, if it may be acted upon."""
         return self.verdict if isinstance(self.verdict, Accepted) else None
+
+    @property
+    def kafka_cluster(self) -> str | None:
+        """The Kafka cluster that it is about, by its servers; None where it is about none."""
+        connection = self.accepted.settings.connection if self.accepted is not None else None
+        return ",".join(sorted(connection.bootstrap_servers.split(","))) if connection is not None else None
 
     @property
     def has_turn(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from threading import Lock
 from typing import Final
@@ -13,7 +14,7 @@ from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.offsets_backup import is_too_large
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.observe.audit_verdict import AuditVerdict, last_verdict
+from delaytopic_operator.observe.audit_verdict import AuditVerdict, VerdictMessage, last_verdict
 from delaytopic_operator.observe.class_audits import ClassAudits
 from delaytopic_operator.observe.cluster import Cluster, ClusterObserver, saved_memory
 from delaytopic_operator.observe.fleet import Fleet
@@ -73,6 +74,30 @@ class Observer:
             return seen
         seen = self._with_fleet(seen, cluster)
         return self._with_committed(self._with_unreachable(self._with_gone_relays(seen)))
+
+    def judged_by(self, key: Key) -> Hashable:
+        """Return what a DelayTopic and its objects are judged by, as far as it is watched: to be asked before a look,
+        and the same while nothing of it has changed.
+        """
+        return self._cluster.judged_by(key)
+
+    def look_again(self, seen: Observation, now_ms: int) -> Observation | None:
+        """Look at pages and offsets alone, where all else is as in a former look; None where it is not.
+
+        Raises `OperatorError` when the API server cannot be asked.
+        """
+        accepted = seen.accepted
+        assert accepted is not None
+        if not self._cluster.is_as_before(seen, now_ms) or self._served(seen) != seen.served:
+            return None
+        seen = replace(seen, now_ms=now_ms)
+        topics = self._topics.observe(seen, accepted)
+        if topics.problem is not None or self._learn_cluster(seen, topics):
+            return None
+        fleet = self._cluster.pages(seen)
+        signals = _signals(seen, fleet, topics)
+        seen = replace(seen, fleet=fleet, topics=topics.topics, backend=topics.backend, signals=signals)
+        return None if self._offsets.is_due(seen) else seen
 
     def refreshed(self, seen: Observation) -> Observation:
         """Observe the topics anew: nothing is changed on the word of a minute ago."""
@@ -134,18 +159,23 @@ class Observer:
             backend=topics.backend,
             signals=_signals(seen, fleet, topics),
             slo=self._slo(seen, cluster),
+            served=self._served(seen),
             rolling=rollouts.rolling,
             stuck=rollouts.stuck,
         )
 
     def _slo(self, seen: Observation, cluster: Cluster) -> AuditVerdict | None:
-        of_class = seen.accepted.delay_class if seen.accepted is not None else None
-        served = self._audits.message_of(of_class.metadata.name, seen.key) if of_class is not None else None
+        served = self._served(seen)
         written = seen.record.audited if seen.record is not None else None
         slo = last_verdict(cluster.audit_pods, seen.status, seen.now_ms, served, written)
         if slo is None:
             return None
         return slo.with_report(report_address(seen.key, self._config.audit, slo.slo.get("report")))
+
+    def _served(self, seen: Observation) -> VerdictMessage | None:
+        """Return the verdict that the audit of the class has served last."""
+        of_class = seen.accepted.delay_class if seen.accepted is not None else None
+        return self._audits.message_of(of_class.metadata.name, seen.key) if of_class is not None else None
 
     def _with_unreachable(self, seen: Observation) -> Observation:
         """Add since when an object that goes cannot be accounted for."""

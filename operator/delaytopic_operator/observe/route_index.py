@@ -13,13 +13,15 @@ from delaytopic_api.errors import ApiError
 from delaytopic_api.values import Management, TopicProvisioning
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.kube.object_cache import ObjectCache, Ref
+from delaytopic_operator.kube.object_cache import News, ObjectCache, Ref
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.conditions import instant_ms
+from delaytopic_operator.model.kinds import Kind
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import DATA_KEY, RecordState, Role, RouteRecord, is_record, parse_record
 from delaytopic_operator.rules.conflicts import (
     Connection,
+    Network,
     Route,
     RouteConflict,
     Use,
@@ -34,6 +36,10 @@ Document = Mapping[str, Any]
 LabelsOf = Callable[[Document], Mapping[str, str]]
 """The labels of the namespace that a DelayTopic is in."""
 NOWHERE: Final[frozenset[str]] = frozenset()
+NEVER: Final = -1
+"""The revision of what was not read yet."""
+Group = tuple[str, str | None]
+"""A namespace and a class."""
 
 
 class _Entry(NamedTuple):
@@ -74,20 +80,24 @@ class RouteIndex:
         self._lock = Lock()
         self._entries: dict[Ref, _Entry] = {}
         self._written: dict[Ref, _Written] = {}
-        self._config_maps: dict[Ref, int] = {}
+        self._revisions: dict[Kind, int] = {}
+        self._network = Network()
+        self._met: Counter[Group] = Counter()
+        self._partitions: Counter[Group] = Counter()
+        """Of a namespace and class, the DelayTopics, and the partitions of those that it has room for."""
         self._class_versions: dict[Ref, int] = {}
         self._classes: dict[str, DelayClass] = {}
         self._ids: dict[Connection, str] = {}
         self._users: defaultdict[str, set[Key]] = defaultdict(set)
-        self._conflicts: dict[Key, RouteConflict] = {}
         self._elders: dict[Key, QuotaUsage] = {}
-        self._seen: tuple[int, ...] | None = None
+        self._terms = 0
+        """Grows with each change of what classes say."""
 
     def conflict(self, key: Key) -> RouteConflict | None:
         """Return the conflict with other DelayTopics about the topics of this one."""
         with self._lock:
             self._refresh()
-            return self._conflicts.get(key)
+            return self._network.refused.get(key)
 
     def conflict_sentence(self, key: Key) -> str | None:
         """Return the conflict as a sentence for whoever wrote the DelayTopic."""
@@ -99,6 +109,12 @@ class RouteIndex:
         with self._lock:
             self._refresh()
             return self._elders.get(key, QuotaUsage(0, 0))
+
+    def judged_by(self, key: Key) -> Hashable:
+        """Return what this one is judged by beside itself: the same while nothing of that has changed."""
+        with self._lock:
+            self._refresh()
+            return self._terms, self._network.refused.get(key), self._elders.get(key)
 
     def users(self, class_name: str) -> frozenset[Key]:
         """List the DelayTopics that use a class, and those gone whose relays still have to be stopped by it."""
@@ -128,18 +144,21 @@ class RouteIndex:
         """Judge its DelayTopics anew: its labels are others now."""
         with self._lock:
             self._entries = {ref: entry for ref, entry in self._entries.items() if ref.namespace != name}
-            self._seen = None
+            self._revisions.pop(kinds.DELAY_TOPIC, None)
 
     def _refresh(self) -> None:
-        watched = (kinds.DELAY_CLASS, kinds.DELAY_TOPIC, kinds.CONFIG_MAP)
-        seen = tuple(self._store.revision(kind) for kind in watched)
-        if seen == self._seen:
-            return
-        self._read_classes()
-        news = [self._read_topics(), self._read_records()]
-        if any(news):
+        if self._store.revision(kinds.DELAY_CLASS) != self._revisions.get(kinds.DELAY_CLASS):
+            self._revisions[kinds.DELAY_CLASS] = self._store.revision(kinds.DELAY_CLASS)
+            self._read_classes()
+        topics = self._read_topics(self._news(kinds.DELAY_TOPIC))
+        records = self._read_records(self._news(kinds.CONFIG_MAP))
+        if topics is None or records is None or not self._append(topics, records):
             self._compare()
-        self._seen = seen
+
+    def _news(self, kind: Kind) -> News:
+        news = self._store.news(kind, self._revisions.get(kind, NEVER))
+        self._revisions[kind] = news.revision
+        return news
 
     def _read_classes(self) -> None:
         versions = self._store.versions(kinds.DELAY_CLASS)
@@ -150,49 +169,54 @@ class RouteIndex:
             # A class whose status alone has changed is no reason to judge its thousand DelayTopics again.
             if _terms_of(classes) != _terms_of(self._classes):
                 self._entries.clear()
+                self._revisions.pop(kinds.DELAY_TOPIC, None)
+                self._terms += 1
             self._classes = classes
 
-    def _read_topics(self) -> bool:
-        """Read what changed of DelayTopics; return whether it concerns others."""
-        versions = self._store.versions(kinds.DELAY_TOPIC)
-        gone = [ref for ref in self._entries if ref not in versions]
-        for ref in gone:
-            del self._entries[ref]
-        news = bool(gone)
+    def _read_topics(self, news: News) -> list[_Entry] | None:
+        """Read what changed of DelayTopics; return those that are new, or None where others are concerned."""
+        versions = dict(news.versions)
+        if news.is_all:
+            versions |= dict.fromkeys(self._entries.keys() - versions.keys())
+        added: list[_Entry] = []
+        concerned = False
         for ref, version in versions.items():
             before = self._entries.get(ref)
             if before is not None and before.version == version:
                 continue
-            document = self._store.get(kinds.DELAY_TOPIC, ref.namespace, ref.name)
-            entry = self._entry(document, version, before) if document is not None else None
+            document = self._store.get(kinds.DELAY_TOPIC, ref.namespace, ref.name) if version is not None else None
+            entry = self._entry(document, version or 0, before) if document is not None else None
             self._entries.pop(ref, None)
             if entry is not None:
                 self._entries[ref] = entry
-            news = news or _matters(before) != _matters(entry)
-        return news
+            if before is None and entry is not None:
+                added.append(entry)
+            concerned = concerned or (before is not None and _matters(before) != _matters(entry))
+        return None if concerned or news.is_all else added
 
-    def _read_records(self) -> bool:
-        """Read what changed of records; return whether it concerns others."""
-        versions = self._store.versions(kinds.CONFIG_MAP)
-        news = [self._replace_record(ref, None) for ref in self._written.keys() - versions.keys()]
+    def _read_records(self, news: News) -> list[_Written] | None:
+        """Read what changed of records; return those that are new, or None where others are concerned."""
+        versions = {ref: each for ref, each in news.versions.items() if ref.namespace == self._config.namespace}
+        if news.is_all:
+            versions |= dict.fromkeys(self._written.keys() - versions.keys())
+        added: list[_Written] = []
+        concerned = False
         for ref, version in versions.items():
-            if ref.namespace == self._config.namespace and self._config_maps.get(ref) != version:
-                news.append(self._replace_record(ref, self._read_record(ref)))
-        self._config_maps = versions
-        return any(news)
+            before = self._written.pop(ref, None)
+            written = self._read_record(ref) if version is not None else None
+            if written is not None:
+                self._written[ref] = written
+            if before is None and written is not None:
+                concerned = concerned or self._is_contested(written)
+                self._note_users(written.record.key, written.uses)
+                added.append(written)
+            concerned = concerned or (before is not None and _binds(before) != _binds(written))
+        return None if concerned else added
 
-    def _replace_record(self, ref: Ref, written: _Written | None) -> bool:
-        """Replace a record; return True if others' topics are concerned: each new DelayTopic has a record written."""
-        before = self._written.pop(ref, None)
-        if written is not None:
-            self._written[ref] = written
-        contested = False
-        for one in filter(None, (before, written)):
-            for use in one.uses:
-                users = self._users[use.name]
-                contested = contested or bool(users - {one.record.key})
-                users.add(one.record.key)
-        return contested
+    def _is_contested(self, written: _Written) -> bool:
+        """Tell if others use what a record binds: each new DelayTopic has one, of what nobody else uses."""
+        own = {written.record.key}
+        return any(self._users[use.name] - own for use in written.uses if use.manages or use.role is Role.SOURCE)
 
     def _read_record(self, ref: Ref) -> _Written | None:
         document = self._store.get(kinds.CONFIG_MAP, ref.namespace, ref.name)
@@ -235,31 +259,70 @@ class RouteIndex:
     def _place_of(self, of_class: DelayClass) -> str:
         return of_class.spec.relay_namespace or self._config.namespace
 
+    def _append(self, topics: Iterable[_Entry], records: Iterable[_Written]) -> bool:
+        """Admit new DelayTopics after all others, and enter records that bind nobody else.
+
+        Return False where one does not come last.
+        """
+        ids = {written.record.key: written.record.cluster_id for written in self._written.values()} if topics else {}
+        routes = [self._route(entry, ids.get(entry.key)) for entry in sorted(topics, key=_age)]
+        if any(entry.key in ids for entry in topics):
+            # What is written down of it was of one that is gone.
+            return False
+        for entry in sorted(topics, key=_age):
+            self._elders[entry.key] = self._quota_usage(entry)
+            self._note_users(entry.key, entry.uses)
+        for written in records:
+            self._network.keep(self._route_of(written))
+        for entry, route in zip(sorted(topics, key=_age), routes, strict=True):
+            if not self._network.comes_last(route):
+                return False
+            if self._is_allowed(entry):
+                self._network.admit(route)
+        return True
+
+    def _note_users(self, key: Key, uses: Iterable[Use]) -> None:
+        for use in uses:
+            self._users[use.name].add(key)
+
+    def _is_allowed(self, entry: _Entry) -> bool:
+        """Tell if it may be acted upon, but for conflicts, and its class has room for it beside the older ones."""
+        older = self._elders[entry.key]
+        fits = entry.most_partitions is None or older.partitions + entry.partitions <= entry.most_partitions
+        return bool(entry.uses) and fits and (entry.limit is None or older.topics < entry.limit)
+
+    def _quota_usage(self, entry: _Entry) -> QuotaUsage:
+        """Count the older ones of its namespace and class, and enter it among them."""
+        group = entry.key.namespace, entry.class_name
+        older = QuotaUsage(self._met[group], self._partitions[group])
+        self._met[group] += 1
+        # One that is refused has no topics.
+        if entry.most_partitions is None or older.partitions + entry.partitions <= entry.most_partitions:
+            self._partitions[group] += entry.partitions
+        return older
+
     def _compare(self) -> None:
-        self._elders = _elders(self._entries.values())
+        """Compare all with each other."""
+        self._met.clear()
+        self._partitions.clear()
+        self._elders = {entry.key: self._quota_usage(entry) for entry in sorted(self._entries.values(), key=_age)}
         self._users.clear()
-        for key, uses in [
-            *((entry.key, entry.uses) for entry in self._entries.values()),
-            *((written.record.key, written.uses) for written in self._written.values()),
-        ]:
-            for use in uses:
-                self._users[use.name].add(key)
-        allowed = {
-            entry.key: entry
-            for entry in self._entries.values()
-            if entry.uses and _has_room(entry, self._elders[entry.key])
-        }
-        connections = {entry.connection for entry in allowed.values()}
+        for entry in self._entries.values():
+            self._note_users(entry.key, entry.uses)
+        for written in self._written.values():
+            self._note_users(written.record.key, written.uses)
+        allowed = [entry for entry in self._entries.values() if self._is_allowed(entry)]
+        connections = {entry.connection for entry in allowed}
         self._ids = {connection: each for connection, each in self._ids.items() if connection in connections}
         ids = {written.record.key: written.record.cluster_id for written in self._written.values()}
-        routes = [self._route(entry, ids.get(entry.key)) for entry in allowed.values()]
-        self._conflicts = conflicts(routes, [self._route_of(written, allowed) for written in self._written.values()])
+        routes = [self._route(entry, ids.get(entry.key)) for entry in allowed]
+        self._network = Network.of(routes, [self._route_of(written) for written in self._written.values()])
 
     def _route(self, entry: _Entry, recorded_id: str | None) -> Route:
         clusters = clusters_of(entry.connection, self._ids, recorded_id)
         return Route(entry.key, entry.created_ms, clusters, entry.uses, entry.connection.by_class)
 
-    def _route_of(self, written: _Written, allowed: Mapping[Key, _Entry]) -> Route:
+    def _route_of(self, written: _Written) -> Route:
         """Make a route of a record, as old as its first writing, however old its DelayTopic is."""
         record = written.record
         living = self._entries.get(Ref(kinds.DELAY_TOPIC.plural, *record.key))
@@ -269,7 +332,7 @@ class RouteIndex:
             clusters_of(self._connection_of(record), self._ids, record.cluster_id),
             written.uses,
             by_class=record.class_name is not None,
-            is_refused=living is not None and record.key not in allowed,
+            is_refused=living is not None and not self._is_allowed(living),
             is_gone=living is None,
             is_empty=living is None and record.state is RecordState.RETAINED and record.pending == 0,
         )
@@ -285,31 +348,22 @@ class RouteIndex:
         return Connection(servers_of(servers, self._place_of(of_class)), by_class=True)
 
 
-def _elders(entries: Iterable[_Entry]) -> dict[Key, QuotaUsage]:
-    """Count for each the older ones of its namespace and class, and their partitions."""
-    quota_usage: dict[Key, QuotaUsage] = {}
-    met: Counter[tuple[str, str | None]] = Counter()
-    partitions: Counter[tuple[str, str | None]] = Counter()
-    for entry in sorted(entries, key=lambda entry: (entry.created_ms, entry.key)):
-        group = entry.key.namespace, entry.class_name
-        quota_usage[entry.key] = QuotaUsage(met[group], partitions[group])
-        met[group] += 1
-        # One that is refused has no topics.
-        if entry.most_partitions is None or partitions[group] + entry.partitions <= entry.most_partitions:
-            partitions[group] += entry.partitions
-    return quota_usage
-
-
-def _has_room(entry: _Entry, quota_usage: QuotaUsage) -> bool:
-    """Tell whether its class has room for it beside the older ones."""
-    together = quota_usage.partitions + entry.partitions
-    fits = entry.most_partitions is None or together <= entry.most_partitions
-    return fits and (entry.limit is None or quota_usage.topics < entry.limit)
+def _age(entry: _Entry) -> tuple[int, Key]:
+    return entry.created_ms, entry.key
 
 
 def _matters(entry: _Entry | None) -> object:
     """Return the part of it that concerns others."""
     return entry[2:] if entry is not None else None
+
+
+def _binds(written: _Written | None) -> object:
+    """Return the part of a record that concerns others."""
+    if written is None:
+        return None
+    record = written.record
+    is_empty = record.state is RecordState.RETAINED and record.pending == 0
+    return written.since_ms, written.uses, record.class_name, record.connection, record.cluster_id, is_empty
 
 
 def conflicts_among(all_settings: Sequence[Settings]) -> dict[Key, RouteConflict]:

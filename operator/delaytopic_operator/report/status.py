@@ -244,9 +244,10 @@ class StatusMetrics:
         self._metrics.set_retained(seen.key, None)
         self._metrics.set_slo(seen.key, by_metric(slo_samples(seen)))
         if plan.scaling is not None:
-            self._scaling(seen, plan.scaling)
+            self.update_scaling(seen, plan.scaling)
 
-    def _scaling(self, seen: Observation, decision: Decision) -> None:
+    def update_scaling(self, seen: Observation, decision: Decision) -> None:
+        """Say how many relays would be right, and what is ahead."""
         lateness_s = decision.forecast.best_ms / 1_000 if decision.forecast is not None else None
         crests = decision.assessment.crests if decision.assessment is not None else ()
         peak = max((_per_second(crest) for crest in crests), default=None)

@@ -114,15 +114,7 @@ def clusters_of(
 
 def conflicts(routes: Iterable[Route], written: Iterable[Route] = ()) -> dict[Key, RouteConflict]:
     """The routes that are refused, each with what it has to give way to; `written`: what is written down."""
-    network = _Network()
-    for one in sorted(written, key=lambda one: (one.is_refused, not one.by_class, one.created_ms, one.key)):
-        network.keep(one)
-    refused = {}
-    for route in sorted(routes, key=lambda route: (not route.by_class, route.created_ms, route.key)):
-        conflict = network.admit(route)
-        if conflict is not None:
-            refused[route.key] = conflict
-    return refused
+    return Network.of(routes, written).refused
 
 
 class _Claim(NamedTuple):
@@ -133,9 +125,13 @@ class _Claim(NamedTuple):
 
 
 @dataclass
-class _Network:
+class Network:
     """The routes that were admitted, none of which is in another's way, and what is written down."""
 
+    refused: dict[Key, RouteConflict] = field(default_factory=dict)
+    """The routes that were not, each with what it has to give way to."""
+    youngest: tuple[bool, int, Key] | None = None
+    """The place in the order of the route that asked last."""
     claims: dict[Topic, list[_Claim]] = field(default_factory=dict)
     """By the names by which Kafka compares topics (`unified`)."""
     kept: set[tuple[Key, Use]] = field(default_factory=set)
@@ -143,6 +139,20 @@ class _Network:
     by_source: dict[Topic, list[Route]] = field(default_factory=dict)
     """Several, where some have a connection of their own: those bind nobody in other namespaces."""
     led_to: set[Topic] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, routes: Iterable[Route], written: Iterable[Route] = ()) -> Network:
+        """Enter what is written down, and then each route in its turn."""
+        network = cls()
+        for one in sorted(written, key=lambda one: (one.is_refused, *_turn(one))):
+            network.keep(one)
+        for route in sorted(routes, key=_turn):
+            network.admit(route)
+        return network
+
+    def comes_last(self, route: Route) -> bool:
+        """Tell if a route gives way to all that have asked, so that it may be admitted after them."""
+        return self.youngest is None or _turn(route) > self.youngest
 
     def keep(self, written: Route) -> None:
         """Enter what is written down, but for what was another's before."""
@@ -152,7 +162,8 @@ class _Network:
                 self._claim(written, use)
 
     def admit(self, route: Route) -> RouteConflict | None:
-        """Enter a route, unless something is in its way."""
+        """Enter a route, unless something is in its way; it asks after all that it gives way to."""
+        self.youngest = _turn(route)
         asked = [use for use in route.uses if (route.key, use) not in self.kept]
         conflict = next(filter(None, (self._objection(route, use) for use in asked)), None) or self._circle(route)
         if conflict is None:
@@ -161,6 +172,8 @@ class _Network:
             for cluster in route.clusters:
                 self.by_source.setdefault(Topic(cluster, route.source), []).append(route)
                 self.led_to.update(Topic(cluster, name) for name in route.leads_to)
+        else:
+            self.refused[route.key] = conflict
         return conflict
 
     def _claim(self, owner: Route, use: Use) -> None:
@@ -200,6 +213,11 @@ class _Network:
                 came_by.update(dict.fromkeys(new, (topic, route)))
                 todo += sorted(new)
         return None
+
+
+def _turn(route: Route) -> tuple[bool, int, Key]:
+    """Return the place of a route in the order in which they ask."""
+    return not route.by_class, route.created_ms, route.key
 
 
 def _routes_to(topic: Topic, came_by: Mapping[Topic, tuple[Topic, Route] | None]) -> Iterator[Route]:

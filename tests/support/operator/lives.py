@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import random
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -26,6 +27,7 @@ from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.execute.executor import Executor
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
 from delaytopic_operator.execute.topics import TopicsExecutor
+from delaytopic_operator.fleet_looks import FleetLooks
 from delaytopic_operator.kube.client import KubeApi, always
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
@@ -218,14 +220,17 @@ class Life:
         topics = TopicsObserver(self._kafka, kube)
         pages: Any = _Pages(world)
         cluster = ClusterObserver(kube, self._store, pages, config)
+        observer = Observer(cluster, topics, self._store, config, ClassAudits(pages))
+        metrics, ledger = StatusMetrics(OperatorMetrics()), ScalingLedger(config.scale_steps_per_minute)
         self._reconciler = Reconciler(
-            Observer(cluster, topics, self._store, config, ClassAudits(pages)),
+            observer,
             Executor(kube, self._store.get, TopicsExecutor(topics, kube), config, self._guard, lambda _: None),
             StatusWriter(kube, EventRecorder(plain, "test"), config),
-            StatusMetrics(OperatorMetrics()),
+            metrics,
             self._store,
-            ScalingLedger(config.scale_steps_per_minute),
+            ledger,
             RolloutLimiter(config.rollouts),
+            FleetLooks(observer, ledger, metrics, config, random),
         )
 
     def pass_over(self, name: str) -> bool:

@@ -14,7 +14,7 @@ from tests.support.operator.process import OperatorProcess
 
 PLURALS = {"DelayClass": "delayclasses", "DelayTopic": "delaytopics"}
 API = "/apis/delaytopic.dev/v1beta1"
-QUICK = {"resync": "10s", "poll": "1s", "statusInterval": "0s", "leaseDuration": "5s"}
+QUICK = {"resync": "10s", "poll": "1s", "statusInterval": "2s", "leaseDuration": "5s"}
 """Settings under which a test does not wait long."""
 
 

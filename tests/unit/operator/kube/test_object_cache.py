@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaytopic_operator.kube.object_cache import ObjectCache, Ref
+from delaytopic_operator.kube.object_cache import REMEMBERED_NEWS, News, ObjectCache, Ref
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.kinds import Kind
 from delaytopic_operator.model.reconciliation import Key, class_key
@@ -227,3 +227,44 @@ def test_what_is_made_for_a_class_concerns_the_class_and_no_delay_topic() -> Non
     assert known.requests_for(kinds.DEPLOYMENT, of_class) == set()
     assert known.class_requests_for(kinds.DEPLOYMENT, of_class) == {class_key("standard")}
     assert known.class_requests_for(kinds.DEPLOYMENT, made_for(kinds.DEPLOYMENT, "relays", SHOP)) == set()
+
+
+def test_the_news_since_a_revision_are_what_came_changed_and_went() -> None:
+    known = store(delay_topic("a"), delay_topic("b"), delay_topic("c"))
+    revision = known.revision(kinds.DELAY_TOPIC)
+
+    known.put(delay_topic("a", version=2))
+    known.put(delay_topic("new"))
+    known.remove(delay_topic("b", version=3))
+    news = known.news(kinds.DELAY_TOPIC, revision)
+
+    assert {ref.name: version for ref, version in news.versions.items()} == {"a": 2, "new": 1, "b": None}
+    assert (news.is_all, news.revision) == (False, known.revision(kinds.DELAY_TOPIC))
+    assert known.news(kinds.DELAY_TOPIC, news.revision) == News(news.revision, {}, is_all=False)
+
+
+def test_the_news_since_long_ago_are_all_that_there_is() -> None:
+    known = store(*(delay_topic("a", version=version) for version in range(1, REMEMBERED_NEWS + 2)))
+
+    news = known.news(kinds.DELAY_TOPIC, 1)
+
+    assert ({ref.name: version for ref, version in news.versions.items()}, news.is_all) == (
+        {"a": REMEMBERED_NEWS + 1},
+        True,
+    )
+
+
+def test_what_the_operator_itself_writes_is_no_change_of_a_delay_topic_and_what_others_write_is_one() -> None:
+    known = store(delay_topic(), made_for(kinds.POD, "relay-1", SHOP))
+    before = known.changes_of(SHOP)
+
+    known.written(delay_topic(version=2))
+    after_own = known.changes_of(SHOP)
+    known.put(delay_topic(version=3))
+    after_another = known.changes_of(SHOP)
+    known.remove(made_for(kinds.POD, "relay-1", SHOP, version=4))
+
+    assert {(ref.kind, version) for ref, version in before} == {("delaytopics", 1), ("pods", 1)}
+    assert after_own == before
+    assert {(ref.kind, version) for ref, version in after_another} == {("delaytopics", 3), ("pods", 1)}
+    assert {(ref.kind, version) for ref, version in known.changes_of(SHOP)} == {("delaytopics", 3)}

@@ -254,26 +254,47 @@ def test_by_what_was_written_down_a_cluster_is_known_before_it_is_asked(cluster:
     assert cluster.book.conflict_sentence(mine) is None
 
 
+Change = tuple[int, str, str, str, bool]
+
+
 @given(
-    st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abcd"), st.sampled_from("abcd"), st.booleans()), max_size=25)
+    st.lists(
+        st.tuples(
+            st.integers(0, 7),
+            st.sampled_from("abcd"),
+            st.sampled_from("abcd"),
+            st.sampled_from(["apply", "apply", "remove", "record", "retained record"]),
+            st.booleans(),
+        ),
+        max_size=25,
+    ),
+    st.booleans(),
 )
-def test_what_was_kept_up_to_date_is_as_if_it_was_read_anew(changes: list[tuple[int, str, str, bool]]) -> None:
+def test_what_was_kept_up_to_date_is_as_if_it_was_read_anew(changes: list[Change], youngest_first: bool) -> None:
     cluster = Cluster()
     cluster.delay_class()
     living: set[str] = set()
 
-    for number, source, target, goes in changes:
-        name = f"n{number}"
-        if goes and name in living:
+    for number, source, target, what, is_asked in changes:
+        name = f"{'bank/' if number % 3 == 0 else ''}n{number}"
+        key = Key("bank" if number % 3 == 0 else "shop", f"n{number}")
+        if what == "remove" and name in living:
             living.discard(name)
-            cluster.remove(name)
+            cluster.remove(key.name)
+        elif what.endswith("record"):
+            topics = {"source": source, "target": f"{target}-due", "deadLetter": f"{source}.dlq"}
+            made: dict[str, Any] = {role: {"name": topic, "ownership": "Created"} for role, topic in topics.items()}
+            if what.startswith("retained"):
+                made |= {"state": "Retained", "pending": number % 2}
+            cluster.record(key, **made)
         else:
             living.add(name)
-            cluster.topic(name, source, f"{target}-due", age=number)
-        cluster.book.conflict_sentence(Key("shop", name))
+            cluster.topic(name, source, f"{target}-due", age=number if youngest_first else 9 - number)
+        if is_asked:
+            cluster.book.conflict_sentence(key)
 
     anew = cluster.another_book()
-    keys = [Key("shop", name) for name in sorted(living)]
+    keys = [Key(f"{namespace or 'shop'}", plain) for namespace, _, plain in (name.rpartition("/") for name in living)]
     assert [cluster.book.conflict_sentence(key) for key in keys] == [anew.conflict_sentence(key) for key in keys]
     assert [cluster.book.quota_usage(key) for key in keys] == [anew.quota_usage(key) for key in keys]
 

@@ -15,6 +15,7 @@ from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import KafkaUnavailable, ObjectRejected, OperatorError
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
+from delaytopic_operator.fleet_looks import FleetLooks
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.observation import Observation, Problem
 from delaytopic_operator.reconciler import Reconciler
@@ -82,9 +83,9 @@ class Reconciliation:
         kube: Any = self.kube
         executor = Executor(kube, lambda *_: None, edges, CONFIG, lambda: None, lambda _: None)
         try:
-            Reconciler(edges, executor, edges, edges, edges, self.ledger, self.rollouts).reconcile(
-                self.seen.key, self.seen.now_ms, self.seen.now_ms
-            )
+            looks = FleetLooks(edges, self.ledger, edges, CONFIG, lambda: 0.0)
+            reconciler = Reconciler(edges, executor, edges, edges, edges, self.ledger, self.rollouts, looks)
+            reconciler.reconcile(self.seen.key, self.seen.now_ms, self.seen.now_ms)
         except OperatorError as error:
             return error
         return None
@@ -92,6 +93,9 @@ class Reconciliation:
     def observe(self, _: Key, now_ms: int) -> Observation:
         """Return the observation."""
         return replace(self.seen, now_ms=now_ms)
+
+    def judged_by(self, _: Key) -> None:
+        """Nothing is watched."""
 
     def note_relays(self, seen: Observation) -> None:
         """Keep the names of the relays that there are."""

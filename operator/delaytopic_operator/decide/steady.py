@@ -1,0 +1,88 @@
+"""Looks at the numbers of a DelayTopic alone, as long as they are no reason to act or to say something new. Pure.
+
+What is declared changes when somebody writes; numbers change by the second. A look at the numbers builds and compares
+no object: it decides how many relays there shall be, and what is to be said of those that there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from delaytopic_operator.decide import relay_objects
+from delaytopic_operator.decide.plan import NOTHING_CHANGES, Plan
+from delaytopic_operator.decide.planner import decide_scaling, findings
+from delaytopic_operator.model.conditions import Condition
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.scaling.decision import Decision
+from delaytopic_operator.topics.plan import TopicPlan
+
+Said = frozenset[tuple[str, str, str]]
+"""Type, status and reason of each condition: what programs act on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """A DelayTopic of which a whole look found nothing to do."""
+
+    seen: Observation
+    topics: TopicPlan
+    said: Said
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a look at the numbers decided."""
+
+    decision: Decision | None
+    next_at_ms: int
+
+
+def steady(seen: Observation, decided: Plan) -> Steady | None:
+    """Return what to look at from now on; None while something is done, waited for or wrong."""
+    accepted, topics = seen.accepted, seen.topics
+    rules = seen.record.rules if seen.record is not None else None
+    if accepted is None or topics is None or decided.topics is None or seen.is_going or decided.actions:
+        return None
+    if decided.progress != NOTHING_CHANGES or seen.fleet.deployment is None or not seen.has_turn:
+        return None
+    if rules is None or not rules.taken_over or topics.strimzi is not None or _has_former_buckets(seen):
+        return None
+    if (seen.record_problem, seen.topics_problem, seen.secrets_problem, seen.committed) != (None, None, None, None):
+        return None
+    # Built and compared by whole looks alone.
+    seen = replace(seen, objects=(), committed=None)
+    return Steady(seen, decided.topics, said(decided.conditions))
+
+
+def numbers(now: Observation, before: Steady) -> Numbers | None:
+    """Decide by a look at pages and offsets alone; None where it is time for a whole look."""
+    assert before.seen.topics is not None
+    if now.topics is None or _of_topics(now) != _of_topics(before.seen):
+        return None
+    decision = decide_scaling(now)
+    if decision is not None and (
+        decision.changed or decision.by_hand is not None or decision.held.worth_saving(now.saved_memory)
+    ):
+        return None
+    assert now.record is not None
+    if said(findings(now, before.topics, decision, now.record.rules)) != before.said:
+        return None
+    return Numbers(decision, relay_objects.next_look(now, decision))
+
+
+def said(conditions: Iterable[Condition]) -> Said:
+    """Return what programs act on."""
+    return frozenset((str(each.type), str(each.status), each.reason) for each in conditions)
+
+
+def _has_former_buckets(seen: Observation) -> bool:
+    """Tell if bucket topics of a former backend are still to go, once they are empty."""
+    return seen.record is not None and bool(seen.record.buckets) and not (seen.topics and seen.topics.buckets)
+
+
+def _of_topics(seen: Observation) -> object:
+    """Return what topics are planned by, and what is advised about their brokers."""
+    topics = seen.topics
+    assert topics is not None
+    return topics.view, topics.buckets, topics.released, topics.cluster_id, topics.offsets_retention_ms

@@ -1,0 +1,78 @@
+"""Edge: the looks between two reconciliations of a DelayTopic, at pages of relays and offsets alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Final
+
+from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.decide.plan import Plan
+from delaytopic_operator.decide.steady import Steady, numbers, steady
+from delaytopic_operator.execute.executor import Outcome
+from delaytopic_operator.execute.ledgers import ScalingLedger
+from delaytopic_operator.model.reconciliation import Key, Result
+from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.observe.observer import Observer
+from delaytopic_operator.report.status import StatusMetrics
+
+LEAST_SHARE: Final = 0.75
+"""Of the time until the next reconciliation at the latest; the rest is chance, so that they spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    steady: Steady
+    judged_by: Hashable
+    until_ms: int
+
+
+class FleetLooks:
+    """Thread-safe for different keys; a process that ends forgets all, and reconciles once."""
+
+    def __init__(
+        self,
+        observer: Observer,
+        ledger: ScalingLedger,
+        metrics: StatusMetrics,
+        config: OperatorConfig,
+        random: Callable[[], float],
+    ) -> None:
+        """Have each DelayTopic reconciled once per resync at least, and as often as its status shows numbers."""
+        self._observer = observer
+        self._ledger = ledger
+        self._metrics = metrics
+        self._interval_ms = min(config.resync.ms, config.status_interval.ms)
+        self._random = random
+        self._lock = Lock()
+        self._known: dict[Key, _Known] = {}
+
+    def look(self, key: Key, judged_by: Hashable, now_ms: int, asked_for_ms: int) -> Result | None:
+        """Look at the numbers; None where it is time for a reconciliation. Raises `OperatorError`."""
+        with self._lock:
+            known = self._known.pop(key, None)
+        if known is None or judged_by != known.judged_by or now_ms >= known.until_ms:
+            return None
+        seen = self._observer.look_again(known.steady.seen, now_ms)
+        if seen is None:
+            return None
+        seen = replace(seen, memory=self._ledger.memory(key), asked_for_ms=asked_for_ms)
+        found = numbers(seen, known.steady)
+        if found is None:
+            return None
+        if found.decision is not None:
+            self._ledger.settle(key, found.decision, reserved=False, executed=False)
+            self._metrics.update_scaling(seen, found.decision)
+        with self._lock:
+            self._known[key] = known
+        return Result(found.next_at_ms, seen.kafka_cluster)
+
+    def note(self, seen: Observation, decided: Plan, outcome: Outcome, judged_by: Hashable) -> None:
+        """Remember a reconciliation that found nothing to do; `judged_by` was asked for before it."""
+        found = steady(seen, decided) if outcome.failure is None else None
+        if found is None:
+            return
+        share = LEAST_SHARE + (1 - LEAST_SHARE) * self._random()
+        with self._lock:
+            self._known[seen.key] = _Known(found, judged_by, seen.now_ms + int(self._interval_ms * share))

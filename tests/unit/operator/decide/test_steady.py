@@ -1,0 +1,158 @@
+"""Tests of when a look at the numbers of a DelayTopic is enough, and when a whole look has to follow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.support.operator.scenes import CONFIG, DEPLOYMENT, NO_FLEET, NOW_MS, page
+from tests.unit.operator.decide.test_planner import living, look, topics
+from tests.unit.operator.scaling.scenes import source
+
+from delaytopic_api.documents import ConditionType
+from delaytopic_operator.decide.plan import Apply, WriteRecord
+from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.decide.steady import Numbers, Steady, numbers, steady
+from delaytopic_operator.model.conditions import UNKNOWN, Condition
+from delaytopic_operator.model.declared_rules import declared
+from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.observation import Observation, Problem, Topics
+from delaytopic_operator.scaling.signals import gather
+from delaytopic_process.open_transactions import OpenTransaction
+
+PARTITIONS = 4
+LATER_MS = NOW_MS + CONFIG.poll.ms
+OTHERS = frozenset(Key("others", f"rolling-{number}") for number in range(CONFIG.rollouts))
+
+
+def with_page(seen: Observation, pending: int = 0, **changes: Any) -> Observation:
+    """The same with what its relay says now."""
+    told = page(pending, partitions=PARTITIONS, **changes)
+    fleet = replace(seen.fleet, pages=[told])
+    statuses = [told.status] if told.status is not None else []
+    return replace(seen, fleet=fleet, signals=gather(statuses, source(seen.now_ms, PARTITIONS), seen.now_ms))
+
+
+def quiet() -> Observation:
+    """Observe one relay that delivers, where everything is as it shall be and was written down."""
+    began = look(living(), objects=[], fleet=NO_FLEET)
+    applied = [action.document for action in plan(began).actions if isinstance(action, Apply)]
+    objects = [{**each, "metadata": {**each["metadata"], "uid": f"uid-{n}"}} for n, each in enumerate(applied)]
+    deployment = {**objects[-1], "status": DEPLOYMENT["status"]}
+    fleet = Fleet(deployment, [], [], PARTITIONS)
+    seen = with_page(look(living(), objects=[*objects[:-1], deployment], fleet=fleet))
+    for _ in range(3):
+        decided = plan(seen)
+        for action in decided.actions:
+            assert isinstance(action, WriteRecord), action
+            seen = replace(seen, record=action.record, saved_memory=action.memory)
+        memory = decided.scaling.held if decided.scaling is not None else None
+        seen = replace(seen, memory=memory)
+    return seen
+
+
+SEEN = quiet()
+
+
+def known() -> Steady:
+    """What a whole look at it leaves."""
+    found = steady(SEEN, plan(SEEN))
+    assert found is not None
+    return found
+
+
+def again(**changes: Any) -> Observation:
+    """The same a poll later, with some of it changed."""
+    seen = replace(SEEN, now_ms=LATER_MS, objects=())
+    return replace(with_page(seen), **changes)
+
+
+def test_numbers_alone_are_looked_at_where_nothing_is_to_do() -> None:
+    found = numbers(again(), known())
+
+    assert found == Numbers(found.decision if found is not None else None, LATER_MS + CONFIG.poll.ms)
+    assert found.decision is not None
+    assert (found.decision.changed, found.decision.decided_at_ms) == (False, LATER_MS)
+
+
+def test_a_look_keeps_no_objects_as_only_whole_looks_compare_them() -> None:
+    assert (len(SEEN.objects), known().seen.objects) == (5, ())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"objects": ()},
+        {"secrets_version": "another"},
+        {"topics_problem": Problem("KafkaUnavailable", "no answer", passing=True)},
+        {"record_problem": Problem("RecordUnreadable", "not JSON", stalled=True)},
+        {"rolling": OTHERS},
+        {"topics": None},
+        {"record": None},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_whole_looks_go_on_while_something_is_to_do_or_not_known(changes: dict[str, Any]) -> None:
+    seen = replace(SEEN, **changes)
+
+    assert steady(seen, plan(seen)) is None
+
+
+def test_whole_looks_go_on_until_all_partitions_are_read_by_the_declared_rules() -> None:
+    assert SEEN.record is not None
+    assert SEEN.accepted is not None
+    rules = declared(None, SEEN.accepted.settings, NOW_MS)
+    seen = replace(SEEN, record=SEEN.record.model_copy(update={"rules": rules}))
+
+    assert steady(seen, replace(plan(seen), actions=())) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"topics": replace(topics(), released=frozenset({"delaytopic.b.3"}))},
+        {"topics": replace(topics(), offsets_retention_ms=60_000)},
+        {"topics": replace(topics("shop.b"))},
+        {"topics": None},
+        {"backend": Condition(ConditionType.BACKEND_READY, UNKNOWN, "RedisUnavailable", "no answer")},
+    ],
+    ids=["a bucket is empty", "offsets are forgotten", "a topic is missing", "no topics", "Redis"],
+)
+def test_what_changes_in_kafka_or_redis_brings_a_whole_look(changes: dict[str, Any]) -> None:
+    assert numbers(again(**changes), known()) is None
+
+
+def test_a_transaction_that_lasts_brings_a_whole_look() -> None:
+    assert SEEN.topics is not None
+    held: Topics = replace(SEEN.topics, open_transactions={0: OpenTransaction(7, NOW_MS - 3_600_000, 9)})
+
+    assert numbers(again(topics=held), known()) is None
+
+
+def test_records_that_need_more_relays_bring_a_whole_look() -> None:
+    waiting = with_page(again(), pending=10)
+    late = replace(waiting, signals=gather([_overdue(waiting)], source(LATER_MS, PARTITIONS), LATER_MS))
+
+    assert numbers(waiting, known()) is not None
+    assert numbers(late, known()) is None
+
+
+def test_a_partition_that_fails_brings_a_whole_look() -> None:
+    assert numbers(with_page(again(), state="Failed"), known()) is None
+
+
+def test_relays_that_do_not_answer_bring_a_whole_look() -> None:
+    silent = replace(SEEN.fleet, pages=[])
+    seen = again(fleet=silent, signals=gather([], source(LATER_MS, PARTITIONS), LATER_MS))
+
+    assert numbers(seen, known()) is None
+
+
+def _overdue(seen: Observation) -> Any:
+    [told] = seen.fleet.pages
+    assert told.status is not None
+    first, *others = told.status.shards
+    shards = [first.model_copy(update={"overdue": 10_000_000, "pending": 10_000_000}), *others]
+    return told.status.model_copy(update={"overdue": 10_000_000, "pending": 10_000_000, "shards": shards})

@@ -1,0 +1,88 @@
+"""Tests of which reconciliations are a look at the numbers alone, and when a whole one follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.support.operator.scenes import CONFIG, KEY
+from tests.unit.operator.decide.test_steady import LATER_MS, SEEN, again
+
+from delaytopic_operator.decide.plan import ForgetRecord
+from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.errors import KafkaUnavailable
+from delaytopic_operator.execute.executor import Outcome
+from delaytopic_operator.execute.ledgers import ScalingLedger
+from delaytopic_operator.fleet_looks import FleetLooks
+from delaytopic_operator.model.reconciliation import Result
+from delaytopic_operator.observe.observation import Observation
+
+INTERVAL_MS = CONFIG.status_interval.ms
+NEXT_LOOK = Result(LATER_MS + CONFIG.poll.ms, "kafka:9092")
+
+
+@dataclass
+class Edges:
+    """What a look sees, and what it tells the page of metrics."""
+
+    seen: Observation | None = field(default_factory=again)
+    told: list[int] = field(default_factory=list)
+
+    def look_again(self, _: Observation, now_ms: int) -> Observation | None:
+        """Return what is seen."""
+        return self.seen
+
+    def update_scaling(self, _: Observation, decision: Any) -> None:
+        """Keep the number of relays."""
+        self.told.append(decision.wanted)
+
+
+@pytest.fixture
+def edges() -> Edges:
+    return Edges()
+
+
+@pytest.fixture
+def looks(edges: Edges) -> FleetLooks:
+    """The looks after a reconciliation that found nothing to do."""
+    of_edges: Any = edges
+    made = FleetLooks(of_edges, ScalingLedger(1), of_edges, CONFIG, lambda: 0.0)
+    made.note(SEEN, plan(SEEN), Outcome(), "as declared")
+    return made
+
+
+def look(looks: FleetLooks, judged_by: str = "as declared", now_ms: int = LATER_MS) -> Result | None:
+    return looks.look(KEY, judged_by, now_ms, now_ms)
+
+
+def test_numbers_are_looked_at_again_and_again_and_shown(looks: FleetLooks, edges: Edges) -> None:
+    assert [look(looks), look(looks), edges.told] == [NEXT_LOOK, NEXT_LOOK, [1, 1]]
+
+
+def test_a_change_of_an_object_brings_a_reconciliation_and_no_look_before_it(looks: FleetLooks) -> None:
+    assert [look(looks, "edited"), look(looks)] == [None, None]
+
+
+def test_a_namespace_or_a_secret_that_changed_brings_a_reconciliation(looks: FleetLooks, edges: Edges) -> None:
+    edges.seen = None
+
+    assert [look(looks), look(looks)] == [None, None]
+
+
+def test_a_status_shows_numbers_after_its_interval_at_the_latest(looks: FleetLooks) -> None:
+    last_ms = SEEN.now_ms + INTERVAL_MS * 3 // 4
+
+    assert [look(looks, now_ms=last_ms - 1), look(looks, now_ms=last_ms)] == [NEXT_LOOK, None]
+
+
+def test_a_reconciliation_that_failed_or_did_something_is_followed_by_another(looks: FleetLooks) -> None:
+    decided = plan(SEEN)
+    looks.look(KEY, "edited", LATER_MS, LATER_MS)
+
+    looks.note(SEEN, decided, Outcome(failure=KafkaUnavailable("no answer")), "edited")
+    after_failure = look(looks, "edited")
+    busy = type(decided)(actions=[ForgetRecord("x")], conditions=decided.conditions, topics=decided.topics)
+    looks.note(SEEN, busy, Outcome(), "edited")
+
+    assert [after_failure, look(looks, "edited")] == [None, None]
