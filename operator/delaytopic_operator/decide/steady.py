@@ -6,8 +6,9 @@ no object: it decides how many relays there shall be, and what is to be said of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from delaytopic_operator.decide import relay_objects
 from delaytopic_operator.decide.plan import NOTHING_CHANGES, Plan
@@ -50,9 +51,7 @@ def steady(seen: Observation, decided: Plan) -> Steady | None:
         return None
     if (seen.record_problem, seen.topics_problem, seen.secrets_problem, seen.committed) != (None, None, None, None):
         return None
-    # Built and compared by whole looks alone.
-    seen = replace(seen, objects=(), committed=None)
-    return Steady(seen, decided.topics, said(decided.conditions))
+    return Steady(_lean(seen), decided.topics, said(decided.conditions))
 
 
 def numbers(now: Observation, before: Steady) -> Numbers | None:
@@ -74,6 +73,39 @@ def numbers(now: Observation, before: Steady) -> Numbers | None:
 def said(conditions: Iterable[Condition]) -> Said:
     """Return what programs act on."""
     return frozenset((str(each.type), str(each.status), each.reason) for each in conditions)
+
+
+def _lean(seen: Observation) -> Observation:
+    """Return what a look at the numbers reads: thousands are kept in memory."""
+    fleet = seen.fleet
+    assert fleet.deployment is not None
+    assert seen.document is not None
+    made = fleet.deployment
+    template = {"metadata": (made["spec"].get("template") or {}).get("metadata") or {}}
+    deployment = {
+        "metadata": _only(made["metadata"], "name", "namespace", "generation", "creationTimestamp"),
+        "spec": {**_only(made["spec"], "replicas"), "template": template},
+        "status": made.get("status") or {},
+    }
+    return replace(
+        seen,
+        document=_only(seen.document, "apiVersion", "kind", "metadata"),
+        objects=(),
+        fleet=replace(fleet, deployment=deployment, pods=[_lean_pod(pod) for pod in fleet.pods], pages=()),
+        signals=None,
+        memory=None,
+    )
+
+
+def _lean_pod(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    containers = [_only(each, "ports") for each in (pod.get("spec") or {}).get("containers") or ()]
+    kept = ("name", "namespace", "creationTimestamp", "deletionTimestamp", "annotations")
+    status = _only(pod.get("status") or {}, "phase", "podIP", "containerStatuses")
+    return {"metadata": _only(pod["metadata"], *kept), "spec": {"containers": containers}, "status": status}
+
+
+def _only(part: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: part[name] for name in names if name in part}
 
 
 def _has_former_buckets(seen: Observation) -> bool:
