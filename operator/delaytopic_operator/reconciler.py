@@ -53,7 +53,8 @@ class Reconciler:
         if any(isinstance(action, DoTopic) for action in decided.actions):
             seen = self._observer.refreshed(seen)
             decided = plan(seen)
-        dry_run = seen.annotations.get(DRY_RUN) == "true" and not seen.is_going
+        # Nobody keeps a right by an annotation that was taken away.
+        dry_run = seen.annotations.get(DRY_RUN) == "true" and not seen.is_going and not seen.is_suspended
         outcome = Outcome()
         if not dry_run:
             seen, decided, outcome = self._execute(seen, decided)
@@ -64,7 +65,7 @@ class Reconciler:
         return Result(decided.next_at_ms, _cluster(seen))
 
     def _with_memory(self, seen: Observation) -> Observation:
-        if seen.document is None:
+        if seen.document is None or seen.is_suspended:
             self._ledger.forget(seen.key)
         return replace(seen, memory=self._ledger.memory(seen.key))
 

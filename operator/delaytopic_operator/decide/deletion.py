@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import DeletionPolicy
-from delaytopic_operator.decide import relay_objects
+from delaytopic_operator.decide import relay_objects, revoked
 from delaytopic_operator.decide.deletion_policy import GRACE_MS, Deletion, Going, Step, deadline_ms, next_step
 from delaytopic_operator.decide.offsets import is_awaited, not_kept, restored, with_backup
 from delaytopic_operator.decide.plan import (
@@ -185,8 +185,10 @@ def _draining(seen: Observation, going: Going, record: RouteRecord | None) -> li
 
 
 def _drained(seen: Observation, accepted: Accepted | None) -> list[Action]:
-    """List what lets relays drain; without settings (the class is gone, say) they go on as they are."""
-    if accepted is None or seen.secrets_problem is not None or not _has_relays(seen):
+    """List what lets relays drain; without settings (the class is gone, say) they go on as they are, or are stopped."""
+    if accepted is None:
+        return revoked.stops(seen)
+    if seen.secrets_problem is not None or not _has_relays(seen):
         return []
     changes = relay_objects.draining(seen, accepted)
     return [*(restored(seen, seen.record, changes) if seen.record is not None else ()), *changes]

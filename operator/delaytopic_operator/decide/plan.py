@@ -128,6 +128,17 @@ class Delete:
 
 
 @dataclass(frozen=True)
+class StopRelays:
+    """Scale the relays of a Deployment to zero, and change nothing else of it."""
+
+    document: dict[str, Any]
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        return PlannedAction(action="Scale", object=_name(self.document), detail="to 0")
+
+
+@dataclass(frozen=True)
 class Purge:
     """Remove a backlog: what its store holds and the group's offsets; `topics`: also the topics that are owned."""
 
@@ -150,6 +161,7 @@ Action = (
     | RemoveMembers
     | Apply
     | Delete
+    | StopRelays
     | Purge
 )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import Suspend
-from delaytopic_operator.decide import relay_objects
+from delaytopic_operator.decide import relay_objects, revoked
 from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_condition
 from delaytopic_operator.decide.deletion import needs_hold, plan_deletion, plan_orphans
 from delaytopic_operator.decide.held_back import held_back
@@ -105,10 +105,12 @@ def _decided(seen: Observation, decision: Decision | None) -> Plan:
 
 
 def _refused(seen: Observation, refusal: Refusal, decision: Decision | None) -> Plan:
-    """Plan without touching what is there; relays that run go on."""
+    """Plan without touching what is there; relays that run go on, unless their class has them stop."""
+    refusal = revoked.told(seen, refusal)
     condition = Condition(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)
     stalled = refusal.message if refusal.stalled else None
     return Plan(
+        actions=[*revoked.written_down(seen), *revoked.stops(seen)],
         conditions=[condition, *relay_objects.conditions(seen, decision), *rules_conditions(seen)],
         progress=Progress(stalled=stalled, stalled_reason=refusal.reason),
         parts=parts_of(seen, None, decision),

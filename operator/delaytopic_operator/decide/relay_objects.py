@@ -8,6 +8,7 @@ from typing import Any
 
 from delaytopic_api.documents import Settings
 from delaytopic_api.values import Suspend
+from delaytopic_operator.decide import revoked
 from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.decide.plan import Action, Apply, Delete
 from delaytopic_operator.decide.relay_configs import config_place, configs_in_use, is_relay_config, is_spoilt
@@ -99,7 +100,7 @@ def replicas(seen: Observation, settings: Settings, decision: Decision | None) -
 
 def conditions(seen: Observation, decision: Decision | None = None) -> list[Condition]:
     """List the conditions of relays, scaling and audit; nothing of scaling and audit before there are relays."""
-    found = [_stopped(seen, availability(seen.fleet))]
+    found = [revoked.stopped(seen) or _stopped(seen, availability(seen.fleet))]
     if seen.fleet.deployment is None:
         return found
     if seen.accepted is not None and seen.fleet.desired > 0:

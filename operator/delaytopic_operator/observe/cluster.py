@@ -35,6 +35,7 @@ from delaytopic_operator.resources import class_files, relays_name, secrets_vers
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
 from delaytopic_operator.resources.identity import class_audit_name, is_relay, is_run_by_job
 from delaytopic_operator.rules.conflicts import RouteConflict
+from delaytopic_operator.rules.revoked import Revoked, revoked
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check
 from delaytopic_operator.scaling.state import ScalingMemory, memory_in
 
@@ -60,6 +61,7 @@ class Cluster:
     record: RouteRecord | None
     record_document: Document | None
     record_problem: Problem | None
+    revoked: Revoked | None
     objects: list[Document]
     deployment: Document | None
     pods: list[Document]
@@ -97,16 +99,18 @@ class ClusterObserver:
             self._namespaces.forget(key.namespace)
         namespace = self._namespace(key.namespace, now_ms)
         record_document, record, problem = self._record(key, made)
+        verdict = self._verdict(key, document, namespace, classes) if document is not None else None
         # What relays and audits say is heard only from where the operator runs them for this DelayTopic.
         running = [each for each in made if each["metadata"]["namespace"] in self._relay_places(key, document, classes)]
         pods = [each for each in running if each["kind"] == kinds.POD.name]
         return Cluster(
             document=document,
             namespace=namespace,
-            verdict=self._verdict(key, document, namespace, classes) if document is not None else None,
+            verdict=verdict,
             record=record,
             record_document=record_document,
             record_problem=problem,
+            revoked=_revoked(verdict, record, namespace, classes),
             objects=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
             deployment=_deployment(running, key),
             pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT and is_relay(pod, key)],
@@ -283,6 +287,17 @@ def _deployment(running: Iterable[Document], key: Key) -> Document | None:
     """Return the Deployment of the relays, by its name."""
     deployments = (each for each in running if each["kind"] == kinds.DEPLOYMENT.name)
     return next((each for each in deployments if each["metadata"]["name"] == relays_name(key)), None)
+
+
+def _revoked(
+    verdict: Accepted | Refusal | None,
+    record: RouteRecord | None,
+    namespace: NamespaceFacts | None,
+    classes: Iterable[DelayClass],
+) -> Revoked | None:
+    if not isinstance(verdict, Refusal) or record is None or namespace is None:
+        return None
+    return revoked(record, classes, namespace.labels)
 
 
 def _missing(files: Iterable[SecretFile], values: SecretValues) -> Problem | None:

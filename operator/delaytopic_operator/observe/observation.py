@@ -17,6 +17,7 @@ from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.audit_verdict import AuditVerdict
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.resources import RelayIdentity
+from delaytopic_operator.rules.revoked import Revoked
 from delaytopic_operator.rules.validate import Accepted, Refusal, relay_namespace
 from delaytopic_operator.scaling.signals import FleetSignals
 from delaytopic_operator.scaling.state import ScalingMemory
@@ -116,6 +117,8 @@ class Observation(_OfObject):
     objects: Sequence[dict[str, Any]]
     """The objects that the operator made for it, without its record and pods."""
     fleet: Fleet
+    revoked: Revoked | None = None
+    """The right that was taken away from relays that run; None where the DelayTopic is accepted, too."""
     secrets: Mapping[str, Document | None] = field(default_factory=dict, repr=False)
     """The Secrets that relays need, by name; None for one that is not there."""
     secrets_version: str = ""
@@ -152,6 +155,11 @@ class Observation(_OfObject):
     def accepted(self) -> Accepted | None:
         """The settings in force, if it may be acted upon."""
         return self.verdict if isinstance(self.verdict, Accepted) else None
+
+    @property
+    def is_suspended(self) -> bool:
+        """True if relays are to stop, as their class no longer allows what they do."""
+        return self.revoked is not None and self.revoked.suspends
 
     @property
     def has_turn(self) -> bool:
@@ -228,8 +236,11 @@ def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:
 
 
 def is_paused(seen: Observation) -> bool:
-    """Tell if nothing is to be changed; a namespace that is being deleted waits for nobody."""
-    return seen.annotations.get(PAUSE) == "true" and not seen.goes_with_namespace
+    """Tell if nothing is to be changed.
+
+    A namespace that is being deleted waits for nobody, and nobody keeps a right by the annotation that was taken away.
+    """
+    return seen.annotations.get(PAUSE) == "true" and not seen.goes_with_namespace and not seen.is_suspended
 
 
 def policy_of(seen: Observation) -> DeletionPolicy:

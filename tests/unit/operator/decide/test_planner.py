@@ -204,7 +204,7 @@ def test_a_secret_that_is_gone_stops_no_relay() -> None:
 def test_one_that_is_refused_keeps_its_relays() -> None:
     found = _settled(verdict=Refusal("SourceNotAllowed", "spec.source.topic: not this one"))
 
-    assert plan(found).actions == ()
+    assert plan(found).actions == []
     assert said(found)["Ready"] == ("False", "SourceNotAllowed")
     assert said(found)["Stalled"] == ("True", "SourceNotAllowed")
 
