@@ -94,9 +94,10 @@ class Reconciler:
         """Withhold a start of relays that is not their own change's while as many others start as may at once, or
         the last ones did not become ready.
         """
-        if not decided.rolls_in_turn:
+        image = decided.image_in_turn
+        if image is None:
             return seen, decided
-        refused = self._rollouts.reserve(seen.key, seen.rolling, seen.now_ms, seen.stuck)
+        refused = self._rollouts.reserve(seen.key, image, seen.rollouts, seen.now_ms)
         if refused is None:
             return seen, decided
         seen = replace(seen, rolling=refused.rolling, stopped_by=refused.failed)

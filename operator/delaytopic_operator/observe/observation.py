@@ -14,6 +14,7 @@ from delaytopic_operator.model.kafka_view import KafkaView
 from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord
+from delaytopic_operator.model.rollouts import Rollouts
 from delaytopic_operator.observe.audit_verdict import AuditVerdict
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.resources import RelayIdentity
@@ -29,6 +30,7 @@ Document = Mapping[str, Any]
 
 PAUSE = "delaytopic.dev/pause-reconciliation"
 NOBODY: Final[frozenset[Key]] = frozenset()
+NO_ROLLOUTS: Final = Rollouts()
 
 
 @dataclass(frozen=True)
@@ -146,8 +148,8 @@ class Observation(_OfObject):
     """The pods of relays that have gone or ended since the last look, by name."""
     rolling: frozenset[Key] = frozenset()
     """The DelayTopics whose relays start anew just now, or are about to."""
-    stuck: frozenset[Key] = frozenset()
-    """The DelayTopics whose new relays do not start, so that Kubernetes has given up on them."""
+    rollouts: Rollouts = NO_ROLLOUTS
+    """The same as of the Deployments alone, and the images with which no further ones do."""
     stopped_by: frozenset[Key] = frozenset()
     """The DelayTopics that had a turn and did not become ready, so that no other one has a turn."""
 

@@ -136,7 +136,7 @@ class Observer:
             signals=_signals(seen, fleet, topics),
             slo=self._slo(seen, cluster),
             rolling=rollouts.rolling,
-            stuck=rollouts.stuck,
+            rollouts=rollouts,
         )
 
     def _slo(self, seen: Observation, cluster: Cluster) -> AuditVerdict | None:

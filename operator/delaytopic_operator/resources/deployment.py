@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_operator.config import OperatorConfig
@@ -59,6 +60,12 @@ class RelayPods:
     template: PodTemplate
     files: tuple[SecretFile, ...]
     secrets_version: str
+
+
+def image_of(deployment: Mapping[str, Any]) -> str:
+    """Return the image of the relays of a Deployment; empty for one that holds none."""
+    containers = deployment.get("spec", {}).get("template", {}).get("spec", {}).get("containers") or [{}]
+    return str(containers[0].get("image", ""))
 
 
 def deployment(

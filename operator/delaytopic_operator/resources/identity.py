@@ -30,6 +30,8 @@ CONFIG_HASH: Final = f"{GROUP}/config-hash"
 """On pods: of what a relay reads only when it starts."""
 APPLIED_HASH: Final = f"{GROUP}/applied-hash"
 """On everything that is made, of the whole document: a field which is wanted no longer counts as a difference, too."""
+IN_TURN: Final = f"{GROUP}/in-turn"
+"""On Deployments whose relays were started anew last for no change of their DelayTopic's own."""
 TEMPLATE_HASH: Final = "pod-template-hash"
 """On pods, by Kubernetes: which ReplicaSet of a Deployment made it."""
 LONGEST_RELAYS_NAME: Final = 55
