@@ -18,6 +18,7 @@ from delaytopic_operator.kafka.ttl_cache import TTLCache
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
+from delaytopic_operator.model.kube_cluster import mark_of
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import (
     COMPONENT,
@@ -45,6 +46,7 @@ PAGES_DEADLINE_S = 3.0
 NAMESPACE_AGE_MS = 15_000
 SECRET_AGE_MS = 30_000
 RELAY_COMPONENT = "relay"
+OLDEST_NAMESPACE = "kube-system"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 
 Document = dict[str, Any]
@@ -62,6 +64,7 @@ class Cluster:
     record_document: Document | None
     record_problem: Problem | None
     revoked: Revoked | None
+    kube_cluster: str | None
     objects: list[Document]
     deployment: Document | None
     pods: list[Document]
@@ -87,6 +90,7 @@ class ClusterObserver:
             lambda place: kube.get(kinds.SECRET, *place), SECRET_AGE_MS
         )
         self._classes: dict[tuple[str, str], DelayClass] = {}
+        self._mark: str | None = None
 
     def observe(self, key: Key, now_ms: int) -> Cluster:
         """Observe the objects of one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
@@ -110,6 +114,7 @@ class ClusterObserver:
             record=record,
             record_document=record_document,
             record_problem=problem,
+            kube_cluster=self._kube_cluster(),
             revoked=_revoked(verdict, record, namespace, classes),
             objects=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
             deployment=_deployment(running, key),
@@ -261,6 +266,13 @@ class ClusterObserver:
         elif self._told.get(key) != conflict:
             self._told[key] = conflict
             log.warning("gives way", delaytopic=str(key), to=[*map(str, conflict.others)], because=conflict.sentence)
+
+    def _kube_cluster(self) -> str | None:
+        """Return the mark of this Kubernetes cluster: its oldest namespace is that of no other one."""
+        if self._mark is None:
+            found = self._kube.get(kinds.NAMESPACE, None, OLDEST_NAMESPACE)
+            self._mark = mark_of(found["metadata"]["uid"]) if found is not None else None
+        return self._mark
 
     def _namespace(self, name: str, now_ms: int) -> NamespaceFacts | None:
         document = self._namespaces.get(name, now_ms)

@@ -58,6 +58,8 @@ class Topics:
     """For how long the brokers keep the offsets of a group without members; None where that may not be read."""
     open_transactions: Mapping[int, OpenTransaction] = field(default_factory=dict)
     """The transactions of producers, by partition of the source, that keep relays from reading further."""
+    other_clusters: frozenset[str] = frozenset()
+    """The marks of other Kubernetes clusters whose relays are in the same group; empty where that may not be read."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ class Observation(_OfObject):
     objects: Sequence[dict[str, Any]]
     """The objects that the operator made for it, without its record and pods."""
     fleet: Fleet
+    kube_cluster: str | None = None
+    """The mark of this Kubernetes cluster, which relays' names in their group end with; None: it is not known."""
     revoked: Revoked | None = None
     """The right that was taken away from relays that run; None where the DelayTopic is accepted, too."""
     secrets: Mapping[str, Document | None] = field(default_factory=dict, repr=False)
@@ -234,7 +238,8 @@ def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:
     """Name the relays' place: beside an object with a connection of its own, else where the class says."""
     namespace = relay_namespace(seen.key, accepted.delay_class, seen.config)
     uid = str(seen.metadata.get("uid", ""))
-    return RelayIdentity(seen.key, uid, namespace, owned=accepted.delay_class is None)
+    owned = accepted.delay_class is None
+    return RelayIdentity(seen.key, uid, namespace, owned=owned, kube_cluster=seen.kube_cluster)
 
 
 def is_paused(seen: Observation) -> bool:

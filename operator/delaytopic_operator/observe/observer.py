@@ -65,6 +65,7 @@ class Observer:
             record_problem=cluster.record_problem,
             objects=cluster.objects,
             fleet=Fleet(None, cluster.pods, (), None),
+            kube_cluster=cluster.kube_cluster,
             revoked=cluster.revoked,
             saved_memory=saved_memory(cluster),
         )

@@ -55,6 +55,8 @@ class RelayIdentity:
     """The namespace where the relays run."""
     owned: bool
     """True if Kubernetes removes what is made with the DelayTopic; not possible across namespaces."""
+    kube_cluster: str | None = None
+    """The mark of the Kubernetes cluster, with which relays' names in their group end; None: without one."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Inherited from the DelayTopic by all that is made; `relay_objects` sets it from the allow list."""
     annotations: Mapping[str, str] = field(default_factory=dict)
