@@ -26,7 +26,7 @@ WATCHED_S = 300
 
 
 class RelaysAsPods:
-    """Gives each pod of a namespace an address, says that it is ready, and answers `GET /status` for it."""
+    """Gives each pod of a namespace an address, says that it is ready, and answers the operator for it."""
 
     def __init__(self, client: KubeClient, namespace: str) -> None:
         """`namespace` has pods of relays alone, each with one source partition; no node takes them."""
@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         if owner is None:
             self.send_error(404)
             return
-        body = status_of(*owner, self.server.started_ms, time.time_ns() // 1_000_000).to_json().encode()
+        body = status_of(*owner, self.server.started_ms, time.time_ns() // 1_000_000).to_operator_json().encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

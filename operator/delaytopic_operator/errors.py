@@ -131,6 +131,12 @@ class TopicRejected(Rejected):
     reason = "TopicRejected"
 
 
+class OtherOwner(Rejected):
+    """Relays of another Kubernetes cluster use the topics and offsets; they have to go first."""
+
+    reason = "OtherOwner"
+
+
 class ObjectForeign(OperatorError):
     """An object of the name that is needed belongs to somebody else; the message names it."""
 

@@ -63,7 +63,8 @@ class Reconciler:
         if any(isinstance(action, DoTopic) for action in decided.actions):
             seen = self._observer.refreshed(seen)
             decided = plan(seen)
-        dry_run = seen.annotations.get(DRY_RUN) == "true" and not seen.is_going
+        # Nobody keeps a right by an annotation that was taken away.
+        dry_run = seen.annotations.get(DRY_RUN) == "true" and not seen.is_going and not seen.is_suspended
         outcome = Outcome()
         if not dry_run:
             seen, decided, outcome = self._execute(seen, decided)
@@ -76,7 +77,7 @@ class Reconciler:
         return Result(decided.next_at_ms, seen.kafka_cluster)
 
     def _with_memory(self, seen: Observation) -> Observation:
-        if seen.document is None:
+        if seen.document is None or seen.is_suspended:
             self._ledger.forget(seen.key)
         return replace(seen, memory=self._ledger.memory(seen.key))
 
@@ -105,9 +106,10 @@ class Reconciler:
         """Withhold a start of relays that is not their own change's while as many others start as may at once, or
         the last ones did not become ready.
         """
-        if not decided.rolls_in_turn:
+        image = decided.image_in_turn
+        if image is None:
             return seen, decided
-        refused = self._rollouts.reserve(seen.key, seen.rolling, seen.now_ms, seen.stuck)
+        refused = self._rollouts.reserve(seen.key, image, seen.rollouts, seen.now_ms)
         if refused is None:
             return seen, decided
         seen = replace(seen, rolling=refused.rolling, stopped_by=refused.failed)

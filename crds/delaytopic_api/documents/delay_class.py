@@ -15,7 +15,7 @@ from delaytopic_api.documents.relays import SparkConf, Utilization
 from delaytopic_api.documents.status import DelayClassStatus
 from delaytopic_api.documents.topics import LONGEST_RETENTION
 from delaytopic_api.errors import InvalidText
-from delaytopic_api.values.choices import AuditMode, BackendType, Guarantee, TopicProvisioning
+from delaytopic_api.values.choices import AuditMode, BackendType, Guarantee, OnRevoked, TopicProvisioning
 from delaytopic_api.values.cluster_rules import Checked, Rule
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.lists import AS_SET
@@ -63,6 +63,11 @@ class AccessSpec(Model):
     `{namespace}.*`."""
     adopt_topics: TopicTemplates = []
     """Globs of topics that `management: Adopt` may take over, with the rights of this class's Kafka user."""
+    on_revoked: OnRevoked = OnRevoked.KEEP
+    """The fate of relays that run when namespaceSelector, sourceTopics or targetTopics no longer allow their namespace
+    or topics. Keep: they run on with the class's login, as they are. Suspend: they are scaled to zero, even if the
+    DelayTopic is paused, and no audit begins; topics, offsets and backlog stay, and relays go on by themselves when
+    they are allowed again. The status says AccessRevoked in both cases."""
 
 
 class AllowedPodTemplate(Model):

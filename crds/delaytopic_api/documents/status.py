@@ -31,6 +31,7 @@ class ConditionType(StrEnum):
     DRAINING = "Draining"
     RULES_IN_FORCE = "RulesInForce"
     SOURCE_HELD_BACK = "SourceHeldBack"
+    OTHER_OWNER = "OtherOwner"
     ACCEPTED = "Accepted"
     """Of a DelayClass."""
     DELETION_BLOCKED = "DeletionBlocked"

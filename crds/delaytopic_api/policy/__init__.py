@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from delaytopic_api.policy.access import refusals
+from delaytopic_api.policy.access import TopicsInUse, refusals, revocations
 from delaytopic_api.policy.reading_rules import rules_mark
 from delaytopic_api.policy.resolve import LATENESS_OF_PRECISION, RETENTION_MARGIN, mark_of, relay_config
 
 __all__ = [
     "LATENESS_OF_PRECISION",
     "RETENTION_MARGIN",
+    "TopicsInUse",
     "mark_of",
     "refusals",
     "relay_config",
+    "revocations",
     "rules_mark",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from delaytopic_api.documents.delay_class import DelayClass, LimitsSpec
 from delaytopic_api.documents.delay_topic import DelayTopic, DelayTopicSpec
@@ -14,13 +15,28 @@ from delaytopic_api.values.duration import Duration
 from delaytopic_api.values.names import covers, glob_matcher, topic_matcher
 
 
+class TopicsInUse(NamedTuple):
+    """The topics that relays read and write; None for one that there is not."""
+
+    source: str | None
+    target: str | None
+    dead_letter: str | None
+    history: str | None
+    allowed: Sequence[str] = ()
+    """The globs of those that records may name."""
+
+
 def refusals(
     topic: DelayTopic, delay_class: DelayClass, namespace_labels: Mapping[str, str] | None
 ) -> Iterator[Problem]:
     """Everything that the class does not allow; without labels (no cluster to ask) the namespace is not checked."""
     by_class = f"DelayClass {delay_class.metadata.name}"
-    yield from _namespace(topic, delay_class, namespace_labels, by_class)
-    yield from _topics(topic, delay_class, by_class)
+    spec, namespace = topic.spec, topic.metadata.namespace
+    named = TopicsInUse(
+        spec.source.topic, spec.target.topic, spec.dead_letter_topic, spec.history_topic, spec.target.allowed_topics
+    )
+    yield from revocations(namespace, named, delay_class, namespace_labels)
+    yield from _adoptions(spec, _globs(delay_class.spec.access.adopt_topics, namespace), by_class)
     yield from _limits(topic.spec, delay_class.spec.limits, by_class)
     yield from _topic_limits(topic.spec, delay_class.spec.limits, by_class)
     yield from relay_refusals(topic.spec.relay, delay_class.spec.relay, delay_class.spec.limits, by_class)
@@ -33,37 +49,43 @@ def refusals(
         yield Problem("spec.backend.type", f"RedisZset is not allowed: {by_class} has no Redis; use KafkaBuckets")
 
 
+def revocations(
+    namespace: str, topics: TopicsInUse, delay_class: DelayClass, namespace_labels: Mapping[str, str] | None
+) -> Iterator[Problem]:
+    """Everything of a namespace and its topics, in use or to be, for which relays must not have the class's login."""
+    by_class = f"DelayClass {delay_class.metadata.name}"
+    yield from _namespace(namespace, delay_class, namespace_labels, by_class)
+    yield from _topics(namespace, topics, delay_class, by_class)
+
+
 def _namespace(
-    topic: DelayTopic, delay_class: DelayClass, labels: Mapping[str, str] | None, by_class: str
+    namespace: str, delay_class: DelayClass, labels: Mapping[str, str] | None, by_class: str
 ) -> Iterator[Problem]:
     selector = delay_class.spec.access.namespace_selector
     if selector is None or labels is None or selector.match_labels.items() <= labels.items():
         return
-    namespace = topic.metadata.namespace
     wanted = ", ".join(f"{name}={value}" for name, value in selector.match_labels.items())
     yield Problem("metadata.namespace", f"{namespace} is not allowed: {by_class} is for namespaces labelled {wanted}")
 
 
-def _topics(topic: DelayTopic, delay_class: DelayClass, by_class: str) -> Iterator[Problem]:
-    access, spec = delay_class.spec.access, topic.spec
-    sources, targets = _globs(access.source_topics, topic), _globs(access.target_topics, topic)
+def _topics(namespace: str, topics: TopicsInUse, delay_class: DelayClass, by_class: str) -> Iterator[Problem]:
+    access = delay_class.spec.access
+    sources, targets = _globs(access.source_topics, namespace), _globs(access.target_topics, namespace)
     named = [
-        ("spec.source.topic", spec.source.topic, "source", sources),
-        ("spec.target.topic", spec.target.topic, "target", targets),
-        ("spec.deadLetter.topic", spec.dead_letter_topic, "dead letter", targets),
+        ("spec.source.topic", topics.source, "source", sources),
+        ("spec.target.topic", topics.target, "target", targets),
+        ("spec.deadLetter.topic", topics.dead_letter, "dead letter", targets),
+        ("spec.schedule.scheduler.history.topic", topics.history, "history", targets),
     ]
-    if spec.history_topic is not None:
-        named.append(("spec.schedule.scheduler.history.topic", spec.history_topic, "history", targets))
     for path, name, role, globs in named:
-        if not topic_matcher(globs)(name):
+        if name is not None and not topic_matcher(globs)(name):
             yield Problem(path, f"{name} is not allowed as a {role}: {by_class} allows {_listed(globs)}")
-    for place, glob in enumerate(spec.target.allowed_topics):
+    for place, glob in enumerate(topics.allowed):
         if not covers(targets, glob):
             yield Problem(
                 f"spec.target.allowedTopics[{place}]",
                 f"{glob} reaches beyond what {by_class} allows: {_listed(targets)}",
             )
-    yield from _adoptions(spec, _globs(access.adopt_topics, topic), by_class)
 
 
 def _adoptions(spec: DelayTopicSpec, globs: Sequence[str], by_class: str) -> Iterator[Problem]:
@@ -140,8 +162,8 @@ def _retention_limits(topic: TopicSpec, path: str, longest: Duration | None, by_
         yield Problem(f'{path}.config["cleanup.policy"]', message)
 
 
-def _globs(templates: Sequence[str], topic: DelayTopic) -> list[str]:
-    return [template.replace("{namespace}", topic.metadata.namespace) for template in templates]
+def _globs(templates: Sequence[str], namespace: str) -> list[str]:
+    return [template.replace("{namespace}", namespace) for template in templates]
 
 
 def _listed(globs: Sequence[str]) -> str:

@@ -35,6 +35,7 @@ from delaytopic_api.relay.pending import (
     text_or_base64,
 )
 from delaytopic_api.relay.status import (
+    FOR_OPERATOR,
     LATENESS_EDGES_MS,
     BucketStatus,
     Cursor,
@@ -53,6 +54,7 @@ from delaytopic_api.relay.status import (
 
 __all__ = [
     "DEFAULT_LIMIT",
+    "FOR_OPERATOR",
     "LARGEST_ANSWER_BYTES",
     "LATENESS_EDGES_MS",
     "LONGEST_SHOWN_BYTES",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, ConfigDict, FailFast, Field
 
@@ -228,6 +228,18 @@ class UnansweredTopic(_Status):
     """The latest that is known to be wrong with it."""
 
 
+FOR_OPERATOR: Final = "for=operator"
+"""Behind the question mark of `/status`."""
+_NOT_FOR_OPERATORS: Final[dict[str, Any]] = {
+    "unanswered": True,
+    "shards": {
+        "__all__": {
+            *("buckets", "cursor", "due_histogram", "missing_offsets", "open_transaction", "redis_bytes"),
+        }
+    },
+}
+
+
 class RelayStatus(_Status):
     """One relay process and its shards."""
 
@@ -289,3 +301,11 @@ class RelayStatus(_Status):
     def to_json(self) -> str:
         """Return the answer of `GET /status`: absent values are null."""
         return self.model_dump_json(by_alias=True)
+
+    def to_operator_json(self) -> str:
+        """Return the answer of `GET /status?for=operator`: the same document, without what an operator does not read,
+        so that the pages of 10,000 partitions have room in it.
+
+        The histogram is that of the relay alone, and a value that is its default is left out.
+        """
+        return self.model_dump_json(by_alias=True, exclude_defaults=True, exclude=_NOT_FOR_OPERATORS)

@@ -29,6 +29,7 @@ from delaytopic_api.values.choices import (
     Management,
     OnBeyondMaxDelay,
     OnMalformed,
+    OnRevoked,
     Partitioning,
     PendingAccess,
     Provenance,
@@ -39,7 +40,16 @@ from delaytopic_api.values.choices import (
 )
 from delaytopic_api.values.cluster_rules import Checked, Rule
 from delaytopic_api.values.duration import Duration, between
-from delaytopic_api.values.names import Glob, Namespace, SecretName, Sha256, covers, glob_matcher, topic_matcher
+from delaytopic_api.values.names import (
+    MOST_PARTITIONS,
+    Glob,
+    Namespace,
+    SecretName,
+    Sha256,
+    covers,
+    glob_matcher,
+    topic_matcher,
+)
 from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.quantity import Quantity
 from delaytopic_api.values.redis_url import REDIS_URLS, RedisAddress, parse_redis_url
@@ -52,6 +62,7 @@ __all__ = [
     "CAPABILITIES",
     "GATEWAY_TOPICS",
     "MOST_MESSAGE_BYTES",
+    "MOST_PARTITIONS",
     "REDIS_URLS",
     "AuditMode",
     "AutoscalingMode",
@@ -72,6 +83,7 @@ __all__ = [
     "Namespace",
     "OnBeyondMaxDelay",
     "OnMalformed",
+    "OnRevoked",
     "Partitioning",
     "PendingAccess",
     "Percent",

@@ -28,6 +28,13 @@ class AuditMode(StrEnum):
     KUBERNETES = "Kubernetes"
 
 
+class OnRevoked(StrEnum):
+    """The fate of relays whose DelayTopic may not use its class any more."""
+
+    KEEP = "Keep"
+    SUSPEND = "Suspend"
+
+
 class CesiumNumbers(StrEnum):
     """The way numbers are written in Cesium's headers."""
 

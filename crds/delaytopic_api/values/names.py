@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -121,7 +121,8 @@ SecretKey = Annotated[
 TopicId = Annotated[
     str, Matching("[a-zA-Z0-9_+/-]{22}", 22, "a topic id; kafka-topics --describe prints it: 22 characters of base64")
 ]
-PartitionCount = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+MOST_PARTITIONS: Final = 10_000
+PartitionCount = Annotated[int, Field(strict=True, ge=1, le=MOST_PARTITIONS)]
 ReplicationFactor = Annotated[int, Field(strict=True, ge=1, le=32_767)]
 ReplicaCount = Annotated[int, Field(strict=True, ge=0, le=1_000)]
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import DeletionPolicy
-from delaytopic_operator.decide import relay_objects
+from delaytopic_operator.decide import relay_objects, revoked
 from delaytopic_operator.decide.deletion_policy import GRACE_MS, Deletion, Going, Step, deadline_ms, next_step
 from delaytopic_operator.decide.offsets import is_awaited, not_kept, restored, with_backup
+from delaytopic_operator.decide.other_owner import harmless, other_owner
 from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
@@ -52,6 +53,8 @@ def plan_deletion(seen: Observation) -> Plan:
         return unseen
     going = _going(seen)
     deletion = next_step(going, seen.now_ms)
+    if deletion.step is Step.PURGE and (others := other_owner(seen)):
+        return _left_to_others(seen, others)
     stalled = deletion.message if deletion.step is Step.CONFIRM else None
     return Plan(
         actions=_steps(seen, going, deletion),
@@ -64,6 +67,18 @@ def plan_deletion(seen: Observation) -> Plan:
         parts=parts_of(seen, None),
         events=_events(seen, going, deletion),
         next_at_ms=seen.now_ms + min(seen.config.poll.ms, 5_000),
+    )
+
+
+def _left_to_others(seen: Observation, others: Sequence[Condition]) -> Plan:
+    """Hold an object whose topics and offsets relays of another Kubernetes cluster use; those of this one end."""
+    message = f"nothing is removed from Kafka: {others[0].message}"
+    return Plan(
+        actions=_removals(seen),
+        conditions=[Condition(ConditionType.DRAINING, TRUE, others[0].reason, message), *others],
+        progress=Progress(stalled=message, stalled_reason=others[0].reason),
+        parts=parts_of(seen, None),
+        next_at_ms=seen.now_ms + seen.config.poll.ms,
     )
 
 
@@ -185,11 +200,14 @@ def _draining(seen: Observation, going: Going, record: RouteRecord | None) -> li
 
 
 def _drained(seen: Observation, accepted: Accepted | None) -> list[Action]:
-    """List what lets relays drain; without settings (the class is gone, say) they go on as they are."""
-    if accepted is None or seen.secrets_problem is not None or not _has_relays(seen):
+    """List what lets relays drain; without settings (the class is gone, say) they go on as they are, or are stopped."""
+    if accepted is None:
+        return revoked.stops(seen)
+    if seen.secrets_problem is not None or not _has_relays(seen):
         return []
     changes = relay_objects.draining(seen, accepted)
-    return [*(restored(seen, seen.record, changes) if seen.record is not None else ()), *changes]
+    before = restored(seen, seen.record, changes) if seen.record is not None else []
+    return harmless(seen, [*before, *changes])
 
 
 def _waits(seen: Observation, going: Going) -> bool:

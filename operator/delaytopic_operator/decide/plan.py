@@ -14,6 +14,7 @@ from delaytopic_operator.model.conditions import Condition, Progress
 from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.record import RouteRecord, record_name
 from delaytopic_operator.model.transitions import Event
+from delaytopic_operator.resources import image_of
 from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.state import ScalingMemory
 from delaytopic_operator.topics.actions import TopicAction
@@ -129,6 +130,17 @@ class Delete:
 
 
 @dataclass(frozen=True)
+class StopRelays:
+    """Scale the relays of a Deployment to zero, and change nothing else of it."""
+
+    document: dict[str, Any]
+
+    def planned(self) -> PlannedAction:
+        """Describe the action for a dry run."""
+        return PlannedAction(action="Scale", object=_name(self.document), detail="to 0")
+
+
+@dataclass(frozen=True)
 class Purge:
     """Remove a backlog: what its store holds and the group's offsets; `topics`: also the topics that are owned."""
 
@@ -151,6 +163,7 @@ Action = (
     | RemoveMembers
     | Apply
     | Delete
+    | StopRelays
     | Purge
 )
 
@@ -186,9 +199,10 @@ class Plan:
     """The number of relays as decided; `step` is what the actions execute of it."""
 
     @property
-    def rolls_in_turn(self) -> bool:
-        """True if relays start anew for no change of their DelayTopic's own."""
-        return any(isinstance(action, Apply) and action.in_turn for action in self.actions)
+    def image_in_turn(self) -> str | None:
+        """The image with which relays start anew for no change of their DelayTopic's own; None where none do."""
+        applied = (action for action in self.actions if isinstance(action, Apply) and action.in_turn)
+        return next((image_of(action.document) for action in applied), None)
 
     @property
     def step(self) -> Decision | None:

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import Suspend
-from delaytopic_operator.decide import relay_objects
+from delaytopic_operator.decide import relay_objects, revoked
 from delaytopic_operator.decide.backlog import foreign_or_discarded, is_resumed, resumed_condition
 from delaytopic_operator.decide.deletion import needs_hold, plan_deletion, plan_orphans
 from delaytopic_operator.decide.held_back import held_back
 from delaytopic_operator.decide.offsets import not_kept, outdated, restored, retention_advice, with_backup
+from delaytopic_operator.decide.other_owner import harmless, other_owner
 from delaytopic_operator.decide.plan import (
     FINALIZER,
     Action,
@@ -27,6 +28,7 @@ from delaytopic_operator.decide.standing_still import retention_passed, standing
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, Progress, instant_ms
 from delaytopic_operator.model.declared_rules import DeclaredRules
+from delaytopic_operator.model.kube_cluster import member_name
 from delaytopic_operator.model.record import RecordState, RouteRecord, begin_record, continue_record
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
 from delaytopic_operator.observe.audit_verdict import parsed_slo
@@ -72,6 +74,7 @@ def findings(
         *relay_objects.conditions(seen, decision),
         *rules_conditions(seen, rules),
         *held_back(seen),
+        *other_owner(seen),
     ]
 
 
@@ -120,10 +123,12 @@ def _decided(seen: Observation, decision: Decision | None) -> Plan:
 
 
 def _refused(seen: Observation, refusal: Refusal, decision: Decision | None) -> Plan:
-    """Plan without touching what is there; relays that run go on."""
+    """Plan without touching what is there; relays that run go on, unless their class has them stop."""
+    refusal = revoked.told(seen, refusal)
     condition = Condition(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)
     stalled = refusal.message if refusal.stalled else None
     return Plan(
+        actions=[*revoked.written_down(seen), *revoked.stops(seen)],
         conditions=[condition, *relay_objects.conditions(seen, decision), *rules_conditions(seen)],
         progress=Progress(stalled=stalled, stalled_reason=refusal.reason),
         parts=parts_of(seen, None, decision),
@@ -155,21 +160,22 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
     changes = relay_objects.changes(seen, wanted, decision)
     record = rules_taken_over(record, seen, wanted)
     conditions = findings(seen, topic_plan, decision, record.rules)
-    busy = bool(topic_plan and topic_plan.actions)
+    busy = bool(topic_plan and topic_plan.actions and not other_owner(seen))
     step = step_in(changes)
-    gone = sorted(seen.gone_relays)
+    gone = sorted(member_name(pod, seen.kube_cluster) for pod in seen.gone_relays)
+    actions = [
+        # Before all else: partitions wait for it.
+        *([RemoveMembers(record.group_id, gone)] if gone else []),
+        *_held(seen, accepted),
+        *_written(seen, record, decision, step),
+        *_topic_actions(seen, topic_plan),
+        *restored(seen, record, changes),
+        *changes,
+        # A step is written down once it was executed.
+        *([WriteRecord(record, step.memory)] if step is not None else []),
+    ]
     return Plan(
-        actions=[
-            # Before all else: partitions wait for it.
-            *([RemoveMembers(record.group_id, gone)] if gone else []),
-            *_held(seen, accepted),
-            *_written(seen, record, decision, step),
-            *_topic_actions(seen, topic_plan),
-            *restored(seen, record, changes),
-            *changes,
-            # A step is written down once it was executed.
-            *([WriteRecord(record, step.memory)] if step is not None else []),
-        ],
+        actions=harmless(seen, actions),
         conditions=conditions,
         progress=_progress(seen, topic_plan, [change.planned().object for change in changes]),
         suspended=_SUSPENDED.get(accepted.settings.suspend),
@@ -292,6 +298,8 @@ def _topic_actions(seen: Observation, topic_plan: TopicPlan | None) -> list[Acti
 
 
 def _progress(seen: Observation, topic_plan: TopicPlan | None, changes: list[str]) -> Progress:
+    if others := other_owner(seen):
+        return Progress(stalled=others[0].message, stalled_reason=others[0].reason)
     if topic_plan is not None and topic_plan.stalled is not None:
         return Progress(stalled=topic_plan.stalled, stalled_reason=topic_plan.topics.reason)
     if seen.topics_problem is not None and seen.topics_problem.stalled:

@@ -8,6 +8,7 @@ from typing import Any
 
 from delaytopic_api.documents import Settings
 from delaytopic_api.values import Suspend
+from delaytopic_operator.decide import revoked
 from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.decide.plan import Action, Apply, Delete
 from delaytopic_operator.decide.relay_configs import config_place, configs_in_use, is_relay_config, is_spoilt
@@ -16,7 +17,7 @@ from delaytopic_operator.model.conditions import TRUE, Condition
 from delaytopic_operator.observe.fleet import availability, punctuality
 from delaytopic_operator.observe.observation import Observation, address_of, identity_of
 from delaytopic_operator.resources import Remembered, audit_objects, relay_objects
-from delaytopic_operator.resources.identity import APPLIED_HASH
+from delaytopic_operator.resources.identity import APPLIED_HASH, IN_TURN
 from delaytopic_operator.resources.pod import CONFIG_KEY
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.decision import Decision
@@ -99,7 +100,7 @@ def replicas(seen: Observation, settings: Settings, decision: Decision | None) -
 
 def conditions(seen: Observation, decision: Decision | None = None) -> list[Condition]:
     """List the conditions of relays, scaling and audit; nothing of scaling and audit before there are relays."""
-    found = [_stopped(seen, availability(seen.fleet))]
+    found = [revoked.stopped(seen) or _stopped(seen, availability(seen.fleet))]
     if seen.fleet.deployment is None:
         return found
     if seen.accepted is not None and seen.fleet.desired > 0:
@@ -161,8 +162,19 @@ def _applied(seen: Observation, wanted: Iterable[Document], decision: Decision |
             found += [Delete(live), Apply(document)]
         elif differences and not _waits(seen, document, there):
             in_turn = _in_turn(seen, document, differences)
-            found.append(Apply(document, differences, True, _step(document, decision), in_turn))
+            written = _marked(document, live, differences, in_turn=in_turn)
+            found.append(Apply(written, differences, True, _step(document, decision), in_turn))
     return found
+
+
+def _marked(document: Document, live: Document, differences: Sequence[str], *, in_turn: bool) -> Document:
+    """Return a Deployment that tells whether its relays started anew last in a turn: so another leader knows, too."""
+    metadata = document["metadata"]
+    is_as_before = not _rolls(document, differences) and IN_TURN in (live["metadata"].get("annotations") or {})
+    if not in_turn and not is_as_before:
+        return document
+    annotations = {**metadata.get("annotations", {}), IN_TURN: "true"}
+    return {**document, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _waits(seen: Observation, document: Document, there: Mapping[Address, Document]) -> bool:

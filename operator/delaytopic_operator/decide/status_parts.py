@@ -10,7 +10,7 @@ from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.observe.fleet import Fleet, backlog
 from delaytopic_operator.observe.former_rules import former_rules
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.resources import selector
+from delaytopic_operator.resources import image_of, selector
 from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.explain import explain
 from delaytopic_operator.topics.plan import TopicPlan
@@ -125,6 +125,5 @@ def _slo(seen: Observation) -> dict[str, Any]:
 
 
 def _version(deployment: Mapping[str, Any]) -> str | None:
-    containers = deployment.get("spec", {}).get("template", {}).get("spec", {}).get("containers") or [{}]
-    image = str(containers[0].get("image", ""))
+    image = image_of(deployment)
     return image.rpartition(":")[2] if ":" in image.rpartition("/")[2] else None

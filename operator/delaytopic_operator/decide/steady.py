@@ -47,7 +47,9 @@ def steady(seen: Observation, decided: Plan) -> Steady | None:
         return None
     if decided.progress != NOTHING_CHANGES or seen.fleet.deployment is None or not seen.has_turn:
         return None
-    if rules is None or not rules.taken_over or topics.strimzi is not None or _has_former_buckets(seen):
+    if rules is None or not rules.taken_over or topics.strimzi is not None or topics.other_clusters:
+        return None
+    if _has_former_buckets(seen):
         return None
     if (seen.record_problem, seen.topics_problem, seen.secrets_problem, seen.committed) != (None, None, None, None):
         return None

@@ -22,6 +22,7 @@ from delaytopic_operator.decide.plan import (
     RemoveFinalizer,
     RemoveMembers,
     RestoreOffsets,
+    StopRelays,
     WriteRecord,
 )
 from delaytopic_operator.decide.relay_objects import KINDS
@@ -103,8 +104,8 @@ class Executor:
                 outcome.was_gone = not self._set_finalizer(seen, held=isinstance(action, AddFinalizer))
             case WriteRecord(record, memory):
                 self._write(seen, record, memory, outcome)
-            case ForgetRecord(name):
-                self._kube.delete(kinds.CONFIG_MAP, self._config.namespace, name)
+            case ForgetRecord() | Delete():
+                self._delete(action)
             case DoTopic(step):
                 self._do_topic(seen, step, outcome)
             case RestoreOffsets():
@@ -113,9 +114,8 @@ class Executor:
                 self._remove_members(seen, group_id, names, outcome)
             case Apply(document):
                 self._apply(seen, action, document, outcome)
-            case Delete(document):
-                metadata = document["metadata"]
-                self._kube.delete(kind_of(document), metadata["namespace"], metadata["name"], metadata["uid"])
+            case StopRelays(document):
+                self._stop(document, outcome)
             case Purge(record, topics):
                 self._guard()
                 self._topics.purge(seen, record, topics=topics, guard=self._guard)
@@ -173,6 +173,21 @@ class Executor:
         if action.step is not None:
             outcome.step = action.step
             outcome.events.append(Event(NORMAL, "RelayScaled", action.step.sentence))
+
+    def _delete(self, action: ForgetRecord | Delete) -> None:
+        if isinstance(action, ForgetRecord):
+            self._kube.delete(kinds.CONFIG_MAP, self._config.namespace, action.name)
+            return
+        metadata = action.document["metadata"]
+        self._kube.delete(kind_of(action.document), metadata["namespace"], metadata["name"], metadata["uid"])
+
+    def _stop(self, document: Mapping[str, Any], outcome: Outcome) -> None:
+        metadata, before = document["metadata"], document["spec"].get("replicas", 1)
+        # Of this very Deployment: the API server refuses to change a uid.
+        patch = {"metadata": {"uid": metadata["uid"]}, "spec": {"replicas": 0}}
+        self._kube.patch(kinds.DEPLOYMENT, metadata["namespace"], metadata["name"], patch, MANAGER)
+        note = f"From {before} to 0 relays: their DelayClass no longer allows what they do."
+        outcome.events.append(Event(WARNING, "RelayScaled", note))
 
     def _require_unowned(self, seen: Observation, document: dict[str, Any]) -> None:
         """Raise `ObjectForeign` where the name is taken: names end in 32 bits of a digest, which somebody may match."""

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
 from threading import Lock
 from typing import Final, NamedTuple
 
 import structlog
 
 from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.model.rollouts import Rollouts
 from delaytopic_operator.scaling.decision import Budget, Decision
 from delaytopic_operator.scaling.state import ScalingMemory
 
 ROLLOUT_BEGINS_MS: Final = 60_000
 """After so long a Deployment that was written is seen to start its pods anew, or never will."""
-
-
-MOST_FAILED: Final = 3
-"""After so many that did not become ready, one after the other, no further DelayTopic has a turn."""
-
 
 log = structlog.get_logger()
 
@@ -69,9 +64,8 @@ class NoTurn(NamedTuple):
 class RolloutLimiter:
     """Thread-safe turns of DelayTopics whose relays start anew for another reason than a change of their own.
 
-    Turns end where DelayTopics do not become ready, one after the other: what does them no good does nobody any. They
-    go on once one of them has become ready, which may try again at any time. The process forgets it when it ends, and
-    then a few more have to try.
+    Turns end where DelayTopics do not become ready with an image, one after the other: what does them no good does
+    nobody any. They go on once one of them has become ready, which may try again at any time, and with another image.
     """
 
     def __init__(self, most: int) -> None:
@@ -79,23 +73,18 @@ class RolloutLimiter:
         self._lock = Lock()
         self._most = most
         self._reserved_ms: dict[Key, int] = {}
-        self._begun: set[Key] = set()
-        self._failed: frozenset[Key] = frozenset()
+        self._told: set[str] = set()
 
-    def reserve(
-        self, key: Key, rolling: frozenset[Key], now_ms: int, stuck: frozenset[Key] = frozenset()
-    ) -> NoTurn | None:
-        """Reserve a turn until the Deployment is among `rolling`; `stuck` are those that Kubernetes has given up on."""
+    def reserve(self, key: Key, image: str, rollouts: Rollouts, now_ms: int) -> NoTurn | None:
+        """Reserve a turn with an image until the Deployment is among those that roll."""
+        failed = rollouts.stopped_by(image, key)
         with self._lock:
+            self._tell(rollouts)
             reserved = {one: at_ms for one, at_ms in self._reserved_ms.items() if now_ms - at_ms < ROLLOUT_BEGINS_MS}
-            self._begun |= self._reserved_ms.keys() - reserved.keys() | (reserved.keys() & (rolling | stuck))
             self._reserved_ms = reserved
-            self._judge(rolling | reserved.keys(), stuck)
-            others = (rolling | reserved.keys()) - {key}
-            if len(self._failed) >= MOST_FAILED and key not in self._failed:
-                return NoTurn(others, self._failed)
-            if len(others) >= self._most:
-                return NoTurn(others)
+            others = (rollouts.rolling | reserved.keys()) - {key}
+            if failed or len(others) >= self._most:
+                return NoTurn(others, failed)
             reserved[key] = now_ms
         return None
 
@@ -104,15 +93,13 @@ class RolloutLimiter:
         with self._lock:
             self._reserved_ms.pop(key, None)
 
-    def _judge(self, busy: AbstractSet[Key], stuck: frozenset[Key]) -> None:
-        ended = {key for key in self._begun | self._failed if key not in busy}
-        self._begun -= ended
-        is_any_ready = not ended <= stuck
-        failed = frozenset() if is_any_ready else self._failed | ended
-        if len(self._failed) < MOST_FAILED <= len(failed):
+    def _tell(self, rollouts: Rollouts) -> None:
+        """Log what no status may say: whose relays did not become ready."""
+        for image in rollouts.stopped.keys() - self._told:
+            names = sorted(map(str, rollouts.stopped[image]))
             log.warning(
-                "no relays are started anew: the last ones did not become ready", delaytopics=sorted(map(str, failed))
+                "no relays are started anew: the last ones did not become ready", image=image, delaytopics=names
             )
-        elif len(failed) < MOST_FAILED <= len(self._failed):
-            log.info("relays are started anew again: one has become ready")
-        self._failed = failed
+        for image in self._told - rollouts.stopped.keys():
+            log.info("relays are started anew again: one has become ready, or none has the image", image=image)
+        self._told = set(rollouts.stopped)

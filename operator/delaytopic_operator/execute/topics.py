@@ -10,14 +10,14 @@ from typing import Any, Final, NamedTuple
 import redis
 from redis.cluster import RedisCluster
 
-from delaytopic_operator.errors import KafkaUnavailable, RedisUnavailable
+from delaytopic_operator.errors import KafkaUnavailable, OtherOwner, RedisUnavailable
 from delaytopic_operator.kafka.admin import KafkaCluster
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
 from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.observe.observation import Observation
-from delaytopic_operator.observe.topics import TopicsObserver, secret_values
+from delaytopic_operator.observe.topics import TopicsObserver, other_clusters, secret_values
 from delaytopic_operator.redis.client import RedisTarget, opened, primaries, redis_target
 from delaytopic_operator.rules.purges import BacklogStep, DeleteGroup, DeleteKeys, DeleteObject, SkipToEnd, purge_steps
 from delaytopic_operator.topics.actions import DeleteTopic, TopicAction
@@ -124,6 +124,11 @@ class TopicsExecutor:
                 "known where it is; correct them, or set deletionPolicy to Retain"
             )
         cluster, values = self._topics.cluster(seen, accepted), secret_values(seen, accepted)
+        if other_clusters(cluster, record.group_id, seen.kube_cluster):
+            raise OtherOwner(
+                f"relays of another Kubernetes cluster are in the group {record.group_id}, and use its topics and "
+                "offsets: nothing is removed until they have gone; set deletionPolicy to Retain to leave it to them"
+            )
         connection = accepted.settings.backend.redis
         target = redis_target(connection, values) if connection is not None else None
         for step in purge_steps(record, topics=topics, strimzi=self._topics.strimzi(seen, accepted)):

@@ -13,7 +13,7 @@ from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kafka.cache import KEPT_S, Recall, TopicMemory
 from delaytopic_operator.kafka.client import TIMEOUT_S, KafkaClient, Observe
 from delaytopic_operator.kafka.ends import EndsTogether, SourceEnds
-from delaytopic_operator.kafka.members import remove_members
+from delaytopic_operator.kafka.members import member_names, remove_members
 from delaytopic_operator.kafka.read import (
     read_cluster_id,
     read_committed,
@@ -205,6 +205,13 @@ class KafkaCluster:
         """
         committed = read_committed(self._client, group_id, self.view([topic]).topics.values())
         return {number: found for (_, number), found in committed.items()}
+
+    def member_names(self, group_id: str) -> list[str]:
+        """Return the own names of the members of a group, of those that have one.
+
+        Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, and `KafkaNotAuthorized`.
+        """
+        return member_names(self._client, group_id)
 
     def cluster_id(self, *, fresh: bool = False) -> str | None:
         """Return what the cluster calls itself, as of a minute ago at most, or as of now; None where it does not

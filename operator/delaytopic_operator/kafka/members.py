@@ -46,6 +46,14 @@ def remove_members(client: KafkaClient, group_id: str, topic: str, names: Collec
     return found
 
 
+def member_names(client: KafkaClient, group_id: str) -> list[str]:
+    """Return the own names of the members of a group, of those that have one.
+
+    Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, and `KafkaNotAuthorized`.
+    """
+    return sorted(member.group_instance_id for member in _members(client, group_id) if member.group_instance_id)
+
+
 def _members(client: KafkaClient, group_id: str) -> list[MemberDescription]:
     what = f"describe the consumer group {group_id}"
     answer = client.ask(

@@ -103,6 +103,8 @@ class RouteRecord(_Record):
     """The topic for refused records."""
     history: TopicRecord | None = None
     """The topic for copies of what was delivered."""
+    allowed_topics: list[str] = Field(default_factory=list)
+    """The globs of further topics that records may name."""
     buckets: dict[str, TopicRecord] = Field(default_factory=dict)
     """Topics of the KafkaBuckets backend by name, those of a former backend among them until they are empty."""
     backend_type: BackendType
@@ -190,6 +192,7 @@ def begin_record(settings: Settings, namespace_uid: str) -> RouteRecord:
         class_name=settings.class_name,
         connection=_inline(settings),
         group_id=settings.group_id,
+        allowed_topics=settings.allowed_topics,
         backend_type=settings.backend.type,
         backend_id=settings.backend.id,
     )
@@ -204,6 +207,7 @@ def continue_record(record: RouteRecord, settings: Settings) -> RouteRecord:
         "class_name": settings.class_name,
         "connection": _inline(settings),
         "group_id": settings.group_id,
+        "allowed_topics": settings.allowed_topics,
         "backend_type": settings.backend.type,
         "backend_id": settings.backend.id,
     }

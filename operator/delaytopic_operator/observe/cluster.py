@@ -18,6 +18,7 @@ from delaytopic_operator.kafka.ttl_cache import TTLCache
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
+from delaytopic_operator.model.kube_cluster import mark_of
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import (
     COMPONENT,
@@ -35,6 +36,7 @@ from delaytopic_operator.resources import class_files, relays_name, secrets_vers
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
 from delaytopic_operator.resources.identity import class_audit_name, is_relay, is_run_by_job
 from delaytopic_operator.rules.conflicts import RouteConflict
+from delaytopic_operator.rules.revoked import Revoked, revoked
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check
 from delaytopic_operator.scaling.state import ScalingMemory, memory_in
 
@@ -44,6 +46,7 @@ PAGES_DEADLINE_S = 3.0
 NAMESPACE_AGE_MS = 15_000
 SECRET_AGE_MS = 30_000
 RELAY_COMPONENT = "relay"
+OLDEST_NAMESPACE = "kube-system"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 
 Document = dict[str, Any]
@@ -60,6 +63,8 @@ class Cluster:
     record: RouteRecord | None
     record_document: Document | None
     record_problem: Problem | None
+    revoked: Revoked | None
+    kube_cluster: str | None
     objects: list[Document]
     deployment: Document | None
     pods: list[Document]
@@ -85,6 +90,7 @@ class ClusterObserver:
             lambda place: kube.get(kinds.SECRET, *place), SECRET_AGE_MS
         )
         self._classes: dict[tuple[str, str], DelayClass] = {}
+        self._mark: str | None = None
 
     def observe(self, key: Key, now_ms: int) -> Cluster:
         """Observe the objects of one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
@@ -97,16 +103,19 @@ class ClusterObserver:
             self._namespaces.forget(key.namespace)
         namespace = self._namespace(key.namespace, now_ms)
         record_document, record, problem = self._record(key, made)
+        verdict = self._verdict(key, document, namespace, classes) if document is not None else None
         # What relays and audits say is heard only from where the operator runs them for this DelayTopic.
         running = [each for each in made if each["metadata"]["namespace"] in self._relay_places(key, document, classes)]
         pods = [each for each in running if each["kind"] == kinds.POD.name]
         return Cluster(
             document=document,
             namespace=namespace,
-            verdict=self._verdict(key, document, namespace, classes) if document is not None else None,
+            verdict=verdict,
             record=record,
             record_document=record_document,
             record_problem=problem,
+            kube_cluster=self._kube_cluster(),
+            revoked=_revoked(verdict, record, namespace, classes),
             objects=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
             deployment=_deployment(running, key),
             pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT and is_relay(pod, key)],
@@ -280,6 +289,13 @@ class ClusterObserver:
             self._told[key] = conflict
             log.warning("gives way", delaytopic=str(key), to=[*map(str, conflict.others)], because=conflict.sentence)
 
+    def _kube_cluster(self) -> str | None:
+        """Return the mark of this Kubernetes cluster: its oldest namespace is that of no other one."""
+        if self._mark is None:
+            found = self._kube.get(kinds.NAMESPACE, None, OLDEST_NAMESPACE)
+            self._mark = mark_of(found["metadata"]["uid"]) if found is not None else None
+        return self._mark
+
     def _namespace(self, name: str, now_ms: int) -> NamespaceFacts | None:
         document = self._namespaces.get(name, now_ms)
         if document is None:
@@ -312,6 +328,17 @@ def _versions(secrets: Mapping[str, Mapping[str, Any] | None]) -> dict[str, str 
         name: document["metadata"].get("resourceVersion") if document is not None else None
         for name, document in secrets.items()
     }
+
+
+def _revoked(
+    verdict: Accepted | Refusal | None,
+    record: RouteRecord | None,
+    namespace: NamespaceFacts | None,
+    classes: Iterable[DelayClass],
+) -> Revoked | None:
+    if not isinstance(verdict, Refusal) or record is None or namespace is None:
+        return None
+    return revoked(record, classes, namespace.labels)
 
 
 def _missing(files: Iterable[SecretFile], values: SecretValues) -> Problem | None:

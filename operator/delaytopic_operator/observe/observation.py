@@ -14,9 +14,11 @@ from delaytopic_operator.model.kafka_view import KafkaView
 from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord
+from delaytopic_operator.model.rollouts import Rollouts
 from delaytopic_operator.observe.audit_verdict import AuditVerdict, VerdictMessage
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.resources import RelayIdentity
+from delaytopic_operator.rules.revoked import Revoked
 from delaytopic_operator.rules.validate import Accepted, Refusal, relay_namespace
 from delaytopic_operator.scaling.signals import FleetSignals
 from delaytopic_operator.scaling.state import ScalingMemory
@@ -28,6 +30,7 @@ Document = Mapping[str, Any]
 
 PAUSE = "delaytopic.dev/pause-reconciliation"
 NOBODY: Final[frozenset[Key]] = frozenset()
+NO_ROLLOUTS: Final = Rollouts()
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Topics:
     """For how long the brokers keep the offsets of a group without members; None where that may not be read."""
     open_transactions: Mapping[int, OpenTransaction] = field(default_factory=dict)
     """The transactions of producers, by partition of the source, that keep relays from reading further."""
+    other_clusters: frozenset[str] = frozenset()
+    """The marks of other Kubernetes clusters whose relays are in the same group; empty where that may not be read."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,10 @@ class Observation(_OfObject):
     objects: Sequence[dict[str, Any]]
     """The objects that the operator made for it, without its record and pods."""
     fleet: Fleet
+    kube_cluster: str | None = None
+    """The mark of this Kubernetes cluster, which relays' names in their group end with; None: it is not known."""
+    revoked: Revoked | None = None
+    """The right that was taken away from relays that run; None where the DelayTopic is accepted, too."""
     secrets: Mapping[str, Document | None] = field(default_factory=dict, repr=False)
     """The Secrets that relays need, by name; None for one that is not there."""
     secrets_version: str = ""
@@ -145,8 +154,8 @@ class Observation(_OfObject):
     """The pods of relays that have gone or ended since the last look, by name."""
     rolling: frozenset[Key] = frozenset()
     """The DelayTopics whose relays start anew just now, or are about to."""
-    stuck: frozenset[Key] = frozenset()
-    """The DelayTopics whose new relays do not start, so that Kubernetes has given up on them."""
+    rollouts: Rollouts = NO_ROLLOUTS
+    """The same as of the Deployments alone, and the images with which no further ones do."""
     stopped_by: frozenset[Key] = frozenset()
     """The DelayTopics that had a turn and did not become ready, so that no other one has a turn."""
 
@@ -160,6 +169,11 @@ class Observation(_OfObject):
         """The Kafka cluster that it is about, by its servers; None where it is about none."""
         connection = self.accepted.settings.connection if self.accepted is not None else None
         return ",".join(sorted(connection.bootstrap_servers.split(","))) if connection is not None else None
+
+    @property
+    def is_suspended(self) -> bool:
+        """True if relays are to stop, as their class no longer allows what they do."""
+        return self.revoked is not None and self.revoked.suspends
 
     @property
     def has_turn(self) -> bool:
@@ -232,12 +246,16 @@ def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:
     """Name the relays' place: beside an object with a connection of its own, else where the class says."""
     namespace = relay_namespace(seen.key, accepted.delay_class, seen.config)
     uid = str(seen.metadata.get("uid", ""))
-    return RelayIdentity(seen.key, uid, namespace, owned=accepted.delay_class is None)
+    owned = accepted.delay_class is None
+    return RelayIdentity(seen.key, uid, namespace, owned=owned, kube_cluster=seen.kube_cluster)
 
 
 def is_paused(seen: Observation) -> bool:
-    """Tell if nothing is to be changed; a namespace that is being deleted waits for nobody."""
-    return seen.annotations.get(PAUSE) == "true" and not seen.goes_with_namespace
+    """Tell if nothing is to be changed.
+
+    A namespace that is being deleted waits for nobody, and nobody keeps a right by the annotation that was taken away.
+    """
+    return seen.annotations.get(PAUSE) == "true" and not seen.goes_with_namespace and not seen.is_suspended
 
 
 def policy_of(seen: Observation) -> DeletionPolicy:

@@ -66,6 +66,8 @@ class Observer:
             record_problem=cluster.record_problem,
             objects=cluster.objects,
             fleet=Fleet(None, cluster.pods, (), None),
+            kube_cluster=cluster.kube_cluster,
+            revoked=cluster.revoked,
             saved_memory=saved_memory(cluster),
         )
         if seen.document is None:
@@ -91,7 +93,7 @@ class Observer:
         if not self._cluster.is_as_before(seen, now_ms) or self._served(seen) != seen.served:
             return None
         seen = replace(seen, now_ms=now_ms)
-        topics = self._topics.observe(seen, accepted)
+        topics = self._topics.observe(seen, accepted, members=False)
         if topics.problem is not None or self._learn_cluster(seen, topics):
             return None
         fleet = self._cluster.pages(seen)
@@ -161,7 +163,7 @@ class Observer:
             slo=self._slo(seen, cluster),
             served=self._served(seen),
             rolling=rollouts.rolling,
-            stuck=rollouts.stuck,
+            rollouts=rollouts,
         )
 
     def _slo(self, seen: Observation, cluster: Cluster) -> AuditVerdict | None:

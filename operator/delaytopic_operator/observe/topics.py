@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from delaytopic_api import Settings
 from delaytopic_api.documents import KafkaConnection
@@ -16,6 +17,7 @@ from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.model.kafka_view import KafkaView, hold_nothing
 from delaytopic_operator.model.kafka_view import PartitionOffsets as Offsets
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
+from delaytopic_operator.model.kube_cluster import marks_in
 from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord
@@ -28,6 +30,9 @@ from delaytopic_operator.topics.desired import needed_buckets
 from delaytopic_operator.topics.plan import topic_names
 from delaytopic_operator.topics.strimzi import CLUSTER_LABEL, StrimziTopics, strimzi_place, strimzi_topics
 from delaytopic_process.open_transactions import OpenTransaction, StableEnds
+
+MEMBERS_AGE_MS: Final = 20_000
+"""Members of a group are asked for so seldom: clusters come and go with people."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +56,13 @@ class TopicsObserver:
         self._kube = kube
         self._redis = RedisObserver()
         self._stable: dict[Key, StableEnds] = {}
+        self._others: dict[Key, tuple[int, frozenset[str]]] = {}
 
-    def observe(self, seen: Observation, accepted: Accepted, *, fresh: bool = False) -> TopicsSeen:
+    def observe(
+        self, seen: Observation, accepted: Accepted, *, fresh: bool = False, members: bool = True
+    ) -> TopicsSeen:
         """Observe topics and the source's offsets; a failure is a problem. What exists was read up to a minute ago, or
-        is read now (`fresh`).
+        is read now (`fresh`). Without `members` nobody is asked who is in the relays' group: it is as it was.
         """
         settings = accepted.settings
         backend = self._redis.observe(accepted, secret_values(seen, accepted), seen.now_ms)
@@ -79,6 +87,7 @@ class TopicsObserver:
                 cluster_id=cluster.cluster_id(fresh=fresh),
                 offsets_retention_ms=cluster.offsets_retention_ms(),
                 open_transactions=transactions,
+                other_clusters=self._other_clusters(seen, cluster, settings.group_id, ask=members),
             ),
             partitions=source.partitions if source is not None else None,
             backend=backend,
@@ -88,6 +97,7 @@ class TopicsObserver:
     def forget(self, key: Key) -> None:
         """Forget what was seen of a DelayTopic that is gone."""
         self._stable.pop(key, None)
+        self._others.pop(key, None)
 
     def _offsets(
         self, seen: Observation, cluster: KafkaCluster, settings: Settings, partitions: int
@@ -116,6 +126,15 @@ class TopicsObserver:
             {each: of.end for each, of in found.items()}
         )
 
+    def _other_clusters(self, seen: Observation, cluster: KafkaCluster, group_id: str, *, ask: bool) -> frozenset[str]:
+        """Return the other Kubernetes clusters in the relays' group, as of some seconds ago where it may be asked."""
+        known = self._others.get(seen.key)
+        if known is not None and (not ask or 0 <= seen.now_ms - known[0] < MEMBERS_AGE_MS):
+            return known[1]
+        found = other_clusters(cluster, group_id, seen.kube_cluster)
+        self._others[seen.key] = (seen.now_ms, found)
+        return found
+
     def strimzi(self, seen: Observation, accepted: Accepted) -> StrimziTopics | None:
         """Return the KafkaTopic objects, and where they are; None unless topics are made as objects."""
         settings = accepted.settings
@@ -142,6 +161,17 @@ class TopicsObserver:
         connection = accepted.settings.connection
         assert connection is not None
         return self._kafka.cluster(kafka_settings(connection, secret_values(seen, accepted)))
+
+
+def other_clusters(cluster: KafkaCluster, group_id: str, mark: str | None) -> frozenset[str]:
+    """Return the marks of other Kubernetes clusters whose relays are in a group; none where that is not known."""
+    if mark is None:
+        return frozenset()
+    try:
+        return marks_in(cluster.member_names(group_id)) - {mark}
+    except OperatorError:
+        # Who may not describe the group, or finds Kafka away, is told so by what needs it more.
+        return frozenset()
 
 
 def secret_values(seen: Observation, accepted: Accepted) -> SecretValues:

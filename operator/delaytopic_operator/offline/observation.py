@@ -48,7 +48,7 @@ from delaytopic_operator.observe.observation import (
 from delaytopic_operator.offline.changes import NOT_YET_KNOWN
 from delaytopic_operator.offline.cluster_view import ClusterView, LiveTopic
 from delaytopic_operator.offline.documents import Document
-from delaytopic_operator.resources import connection_files, secrets_version
+from delaytopic_operator.resources import connection_files, kube_cluster_of, secrets_version
 from delaytopic_operator.resources.identity import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
 from delaytopic_operator.resources.pod import CONFIG_KEY
 from delaytopic_operator.rules.validate import Accepted, Refusal
@@ -82,6 +82,8 @@ def observe(
         record_problem=None,
         objects=[each for each in made if not _is_record(each)],
         fleet=Fleet(_deployment(made), (), (), _partitions(document)),
+        # Users of a plan need not be able to read what the operator makes it from.
+        kube_cluster=kube_cluster_of(_deployment(made)),
     )
     if isinstance(verdict, Refusal):
         return seen

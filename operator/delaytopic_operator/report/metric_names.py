@@ -47,6 +47,12 @@ RESYNC: Final = MetricName(
 )
 OBJECTS: Final = MetricName("delaytopic_operator_objects", "gauge", "Objects known, by resource.", ("resource",))
 LEADER: Final = MetricName("delaytopic_operator_leader", "gauge", "1 in the operator that leads, 0 in the others.")
+STOPPED_ROLLOUTS: Final = MetricName(
+    "delaytopic_operator_stopped_rollout_delaytopics",
+    "gauge",
+    "DelayTopics in a row whose relays did not become ready: no others are started anew with this image.",
+    ("image",),
+)
 DRIFT: Final = MetricName(
     "delaytopic_operator_drift_corrections", "counter", "Objects set right that somebody had changed.", ("object",)
 )
@@ -149,7 +155,8 @@ SLO: Final = (
 )  # fmt: skip
 
 OPERATOR: Final = (
-    RECONCILES, RECONCILE_SECONDS, IN_PROGRESS, QUEUE_DEPTH, QUEUE_AGE, WATCH_EVENT, RESYNC, OBJECTS, LEADER, DRIFT,
+    RECONCILES, RECONCILE_SECONDS, IN_PROGRESS, QUEUE_DEPTH, QUEUE_AGE, WATCH_EVENT, RESYNC, OBJECTS, LEADER,
+    STOPPED_ROLLOUTS, DRIFT,
     KAFKA_SECONDS, KUBERNETES_SECONDS, CONDITION, DESIRED_REPLICAS, FORECAST_RATE, FORECAST_LATENESS, RETAINED,
 )  # fmt: skip
 

@@ -58,6 +58,7 @@ class OperatorMetrics(Collector):
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._lock = Lock()
         self._topics: dict[Key, _Topic] = {}
+        self._stopped: Mapping[str, int] = {}
         self._gauges: Gauges | None = None
         self._registry = CollectorRegistry()
         self._passes = self._counter(names.RECONCILES)
@@ -86,6 +87,11 @@ class OperatorMetrics(Collector):
     def add_drift(self, resource: str) -> None:
         """An object that somebody had changed was set right; `resource` as in addresses, or `topic`."""
         self._drift.labels(resource).inc()
+
+    def set_stopped_rollouts(self, by_image: Mapping[str, int]) -> None:
+        """Set how many DelayTopics did not become ready, by the image that no others are started anew with."""
+        with self._lock:
+            self._stopped = by_image
 
     # -- DelayTopics
 
@@ -140,7 +146,8 @@ class OperatorMetrics(Collector):
         if self._gauges is not None:
             yield from _of_operator(self._gauges)
         with self._lock:
-            families = list(self._of_topics())
+            stopped = _filled(names.STOPPED_ROLLOUTS, {(image,): count for image, count in self._stopped.items()})
+            families = [stopped, *self._of_topics()]
         yield from families
 
     def describe(self) -> Iterator[Metric]:

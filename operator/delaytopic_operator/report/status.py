@@ -30,7 +30,7 @@ from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RecordState, RouteRecord
 from delaytopic_operator.model.transitions import Event, transition_events
 from delaytopic_operator.observe.audit_verdict import NO_AUDIT
-from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.observe.observation import Observation, is_paused
 from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.report.metrics import OperatorMetrics
 from delaytopic_operator.report.slo import by_metric, slo_samples
@@ -230,6 +230,9 @@ class StatusMetrics:
 
     def update(self, seen: Observation, plan: Plan, outcome: Outcome) -> None:
         """Say how it stands after a reconciliation."""
+        if not is_paused(seen):
+            stopped = seen.rollouts.stopped.items()
+            self._metrics.set_stopped_rollouts({image: len(failed) for image, failed in stopped})
         if seen.document is not None:
             self._living(seen, with_failure(plan, outcome))
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delaytopic_operator.resources.audits import audit_objects, class_audit_objects, is_class_audit
 from delaytopic_operator.resources.connection_files import ConnectionFiles, class_files, connection_files
+from delaytopic_operator.resources.deployment import image_of, kube_cluster_of
 from delaytopic_operator.resources.identity import (
     RelayIdentity,
     audit_name,
@@ -24,8 +25,10 @@ __all__ = [
     "class_files",
     "class_problems",
     "connection_files",
+    "image_of",
     "is_class_audit",
     "is_own",
+    "kube_cluster_of",
     "relay_objects",
     "relay_problems",
     "relays_name",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_operator.config import OperatorConfig
+from delaytopic_operator.model.kube_cluster import marks_in, member_name
 from delaytopic_operator.resources.connection_files import SecretFile
 from delaytopic_operator.resources.identity import (
     CONFIG_HASH,
@@ -41,6 +43,7 @@ GRACE_MARGIN_SECONDS: Final = 10
 OLD_REPLICA_SETS: Final = 2
 TEMPORARY_SIZE: Final = "64Mi"
 RELAY_NAME: Final = "DELAYTOPIC_RELAY_NAME"
+POD_NAME: Final = "POD_NAME"
 """The variable that tells a relay its name in its group."""
 
 _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0}}
@@ -59,6 +62,19 @@ class RelayPods:
     template: PodTemplate
     files: tuple[SecretFile, ...]
     secrets_version: str
+
+
+def image_of(deployment: Mapping[str, Any]) -> str:
+    """Return the image of the relays of a Deployment; empty for one that holds none."""
+    containers = deployment.get("spec", {}).get("template", {}).get("spec", {}).get("containers") or [{}]
+    return str(containers[0].get("image", ""))
+
+
+def kube_cluster_of(deployment: Mapping[str, Any] | None) -> str | None:
+    """Return the mark of the Kubernetes cluster that relays of a Deployment are named with; None without one."""
+    containers = (deployment or {}).get("spec", {}).get("template", {}).get("spec", {}).get("containers") or [{}]
+    names = [str(each.get("value", "")) for each in containers[0].get("env") or () if each.get("name") == RELAY_NAME]
+    return next(iter(marks_in(names)), None)
 
 
 def deployment(
@@ -93,7 +109,7 @@ def _pod(identity: RelayIdentity, relay: RelayConfig, pods: RelayPods, config: O
     ]
     grace_seconds = -(-relay.limits.shutdown_grace.ms // 1000) + GRACE_MARGIN_SECONDS
     spec = {
-        **pod_spec(config, name, _container(relay, pods, config), volumes),
+        **pod_spec(config, name, _container(identity, relay, pods, config), volumes),
         "terminationGracePeriodSeconds": grace_seconds,
         **template.spec,
         "topologySpreadConstraints": _spread(identity, template),
@@ -111,15 +127,14 @@ def _pod(identity: RelayIdentity, relay: RelayConfig, pods: RelayPods, config: O
     }
 
 
-def _container(relay: RelayConfig, pods: RelayPods, config: OperatorConfig) -> Document:
+def _container(identity: RelayIdentity, relay: RelayConfig, pods: RelayPods, config: OperatorConfig) -> Document:
     return {
         "name": "relay",
         "image": pods.image,
         "imagePullPolicy": config.images.pull_policy,
         "command": ["delaytopic-relay"],
         "args": ["--config", CONFIG_FILE],
-        # The pod's name is that of the container in each of its lives, and of no other relay.
-        "env": [{"name": RELAY_NAME, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}],
+        "env": _own_name(identity),
         "ports": [{"name": "http", "containerPort": relay.http.port, "protocol": "TCP"}],
         "resources": pods.resources,
         "startupProbe": _probe("/healthz", period_s=1, failures=60),
@@ -155,3 +170,12 @@ def _spread(identity: RelayIdentity, template: PodTemplate) -> list[Document]:
     default = [{**softly, "topologyKey": key} for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")]
     constraints = template.spec.get("topologySpreadConstraints", default)
     return [{"labelSelector": {"matchLabels": selector(identity.key)}, **constraint} for constraint in constraints]
+
+
+def _own_name(identity: RelayIdentity) -> list[Document]:
+    """Return the environment that names a relay: as its pod, in each of its lives, and as in no other cluster."""
+    source = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
+    if identity.kube_cluster is None:
+        return [{"name": RELAY_NAME, "valueFrom": source}]
+    name = member_name(f"$({POD_NAME})", identity.kube_cluster)
+    return [{"name": POD_NAME, "valueFrom": source}, {"name": RELAY_NAME, "value": name}]

@@ -30,6 +30,8 @@ CONFIG_HASH: Final = f"{GROUP}/config-hash"
 """On pods: of what a relay reads only when it starts."""
 APPLIED_HASH: Final = f"{GROUP}/applied-hash"
 """On everything that is made, of the whole document: a field which is wanted no longer counts as a difference, too."""
+IN_TURN: Final = f"{GROUP}/in-turn"
+"""On Deployments whose relays were started anew last for no change of their DelayTopic's own."""
 TEMPLATE_HASH: Final = "pod-template-hash"
 """On pods, by Kubernetes: which ReplicaSet of a Deployment made it."""
 LONGEST_RELAYS_NAME: Final = 55
@@ -53,6 +55,8 @@ class RelayIdentity:
     """The namespace where the relays run."""
     owned: bool
     """True if Kubernetes removes what is made with the DelayTopic; not possible across namespaces."""
+    kube_cluster: str | None = None
+    """The mark of the Kubernetes cluster, with which relays' names in their group end; None: without one."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Inherited from the DelayTopic by all that is made; `relay_objects` sets it from the allow list."""
     annotations: Mapping[str, str] = field(default_factory=dict)

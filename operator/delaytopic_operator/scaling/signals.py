@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Generic, NamedTuple, Self, TypeVar
 
-from delaytopic_api.relay import RelayStatus, ShardState, ShardStatus
+from delaytopic_api.relay import DueBin, RelayStatus, ShardState, ShardStatus
 from delaytopic_operator.scaling.need import DueCurve, merged
 
 T = TypeVar("T")
@@ -195,7 +195,7 @@ def gather(
         partitions=offsets.count if offsets is not None else None,
         covered=frozenset(shards),
         settling=frozenset(number for number, each in shards.items() if each.shard.state is ShardState.REPLAYING),
-        due=_curve(seen, waiting, now_ms) if seen else None,
+        due=_curve(current, shards, waiting, now_ms) if seen else None,
         pending=_sum(seen, lambda shard: shard.pending, waiting.records),
         overdue=_sum(seen, lambda shard: shard.overdue),
         ingest_lag=_ingest_lag(seen, waiting, fixed=delay_ms is not None),
@@ -267,17 +267,46 @@ def _ingest_lag(seen: Sequence[_Seen], waiting: _Waiting, *, fixed: bool) -> Rea
     return Reading(waiting.late, _oldest_ms(seen)) if seen and waiting.known else None
 
 
-def _curve(seen: Sequence[_Seen], waiting: _Waiting, now_ms: int) -> DueCurve:
+def _curve(statuses: Sequence[RelayStatus], shards: Mapping[int, _Seen], waiting: _Waiting, now_ms: int) -> DueCurve:
     counts: dict[tuple[int, int], float] = defaultdict(float, waiting.due)
-    for as_of_ms, shard in seen:
-        start_ms = as_of_ms
-        for end_ms, records in sorted((each.up_to_ms, each.records) for each in shard.due_histogram):
-            counts[start_ms, end_ms] += records
+    histograms = [each for status in statuses for each in _histograms(status, shards)]
+    for each in histograms:
+        start_ms = each.as_of_ms
+        for end_ms, records in each.bins:
+            counts[start_ms, end_ms] += records * each.share
             start_ms = end_ms
     # One document's edges make the grid: the finest, and of these the freshest.
-    finest = max(seen, key=lambda each: (len(each.shard.due_histogram), each.as_of_ms)).shard
-    edges = [each.up_to_ms for each in finest.due_histogram] + [end_ms for _, end_ms in waiting.due]
-    return merged(counts, edges, now_ms, _oldest_ms(seen))
+    finest = max(histograms, key=lambda each: (len(each.bins), each.as_of_ms), default=None)
+    edges = [end_ms for end_ms, _ in finest.bins] if finest is not None else []
+    edges += [end_ms for _, end_ms in waiting.due]
+    return merged(counts, edges, now_ms, _oldest_ms([*shards.values()]))
+
+
+class _Histogram(NamedTuple):
+    as_of_ms: int
+    bins: Sequence[tuple[int, int]]
+    """The end of each bin, and the records in it."""
+    share: float = 1.0
+    """The part of them that counts."""
+
+
+def _histograms(status: RelayStatus, shards: Mapping[int, _Seen]) -> Iterable[_Histogram]:
+    """Return the due times ahead of the partitions that count as this relay says.
+
+    The page for operators has those of the whole relay: of them the share counts that is pending in these partitions.
+    """
+    own = [each for each in status.shards if (known := shards.get(each.partition)) is not None and known.shard is each]
+    if not own:
+        return []
+    by_partition = [_Histogram(status.as_of_ms, _bins(each.due_histogram)) for each in own if each.due_histogram]
+    if by_partition:
+        return by_partition
+    pending, of_own = sum(each.pending for each in status.shards), sum(each.pending for each in own)
+    return [_Histogram(status.as_of_ms, _bins(status.due_histogram), of_own / pending if pending > 0 else 1.0)]
+
+
+def _bins(histogram: Iterable[DueBin]) -> list[tuple[int, int]]:
+    return sorted((each.up_to_ms, each.records) for each in histogram)
 
 
 def _facts(status: RelayStatus) -> RelayFacts:

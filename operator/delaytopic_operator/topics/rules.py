@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from delaytopic_api import Settings
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_api.policy import RETENTION_MARGIN
-from delaytopic_api.values import Duration, Partitioning
+from delaytopic_api.values import MOST_PARTITIONS, Duration, Partitioning
 from delaytopic_operator.errors import KafkaUnavailable, OperatorError
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition
 from delaytopic_operator.model.kafka_view import UNLIMITED_MS, TopicFacts
@@ -183,6 +183,13 @@ def managed_problems(desired: DesiredTopic, facts: TopicFacts) -> Iterator[Topic
 def problems(settings: Settings, topic: Corrected) -> Iterator[TopicProblem]:
     """Return what keeps a topic from doing its part, whoever looks after it."""
     config, desired = topic.config or {}, topic.desired
+    if desired.role is Role.SOURCE and topic.partitions > MOST_PARTITIONS:
+        yield TopicProblem(
+            "TooManyPartitions",
+            f"{desired.what} has {topic.partitions} partitions: relays of one DelayTopic take {MOST_PARTITIONS} at "
+            f"most, of which the operator can hear; name another topic in {desired.field}.topic, and make several "
+            "DelayTopics where one is not enough",
+        )
     by_offset = desired.role is Role.SOURCE and not settings.schedule.capabilities.tombstones
     if by_offset and "compact" in config.get("cleanup.policy", ""):
         yield TopicProblem(

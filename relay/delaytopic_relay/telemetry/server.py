@@ -9,7 +9,7 @@ from hashlib import sha256
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 
-from delaytopic_api.relay import PendingList, RelayStatus
+from delaytopic_api.relay import FOR_OPERATOR, PendingList, RelayStatus
 from delaytopic_api.values import PendingAccess
 from delaytopic_process.pages import (
     JSON,
@@ -78,7 +78,7 @@ class PageServer(Pages):
             "/healthz": lambda _: health_answer(health()),
             "/readyz": lambda _: health_answer(readiness()),
             "/metrics": lambda _: Answer(HTTPStatus.OK, PROMETHEUS, metrics()),
-            "/status": lambda _: Answer(HTTPStatus.OK, JSON, status().to_json().encode()),
+            "/status": lambda request: _of_status(status(), request),
             "/pending": lambda request: _of_list(pending, readers, request),
         }
         super().__init__("delaytopic-relay", host, port, pages)
@@ -104,6 +104,11 @@ def is_loopback(client: str) -> bool:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped.is_loopback
     return address.is_loopback
+
+
+def _of_status(status: RelayStatus, request: Request) -> Answer:
+    is_for_operator = request.parameters == FOR_OPERATOR
+    return Answer(HTTPStatus.OK, JSON, (status.to_operator_json() if is_for_operator else status.to_json()).encode())
 
 
 def _of_list(pending: Callable[[str], PendingList], readers: Readers, request: Request) -> Answer:

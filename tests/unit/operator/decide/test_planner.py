@@ -20,7 +20,7 @@ from tests.support.operator.scenes import (
 
 from delaytopic_api import Duration
 from delaytopic_api.documents import AuditedSlo, ConditionStatus, ConditionType, Ownership
-from delaytopic_operator.decide.plan import AddFinalizer, Apply, Delete, DoTopic, RemoveFinalizer, WriteRecord
+from delaytopic_operator.decide.plan import AddFinalizer, Apply, Delete, DoTopic, Plan, RemoveFinalizer, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import RedisUnavailable
 from delaytopic_operator.model.conditions import UNKNOWN, Condition, instant
@@ -31,6 +31,7 @@ from delaytopic_operator.observe.audit_verdict import AuditVerdict
 from delaytopic_operator.observe.observation import Observation, Problem, Topics
 from delaytopic_operator.redis.check import redis_failure
 from delaytopic_operator.report.status import status_document
+from delaytopic_operator.resources.identity import IN_TURN
 from delaytopic_operator.rules.validate import QuotaUsage, Refusal, Subject, check
 
 TOPICS = {"source": "shop.a", "target": "shop.b", "dead letter": "shop.a.dlq"}
@@ -204,7 +205,7 @@ def test_a_secret_that_is_gone_stops_no_relay() -> None:
 def test_one_that_is_refused_keeps_its_relays() -> None:
     found = _settled(verdict=Refusal("SourceNotAllowed", "spec.source.topic: not this one"))
 
-    assert plan(found).actions == ()
+    assert plan(found).actions == []
     assert said(found)["Ready"] == ("False", "SourceNotAllowed")
     assert said(found)["Stalled"] == ("True", "SourceNotAllowed")
 
@@ -251,7 +252,7 @@ def test_what_its_author_changed_does_not_wait_for_a_turn() -> None:
         "ConfigMap",
         "Deployment",
     ]
-    assert not decided.rolls_in_turn
+    assert decided.image_in_turn is None
 
 
 def test_what_the_operator_itself_changes_waits_for_its_turn_too() -> None:
@@ -265,7 +266,26 @@ def test_what_the_operator_itself_changes_waits_for_its_turn_too() -> None:
 
     assert [action for action in waiting.actions if isinstance(action, Apply)] == []
     assert [action.document["kind"] for action in turn.actions if isinstance(action, Apply)] == ["Deployment"]
-    assert turn.rolls_in_turn
+    assert turn.image_in_turn == "relay:next"
+
+
+def deployment_in(decided: Plan) -> dict[str, Any]:
+    applied = [action.document for action in decided.actions if isinstance(action, Apply)]
+    return next(each for each in applied if each["kind"] == "Deployment")
+
+
+def test_a_deployment_says_that_its_relays_start_anew_in_a_turn_until_its_author_changes_it() -> None:
+    other_class = _other_class()
+    turn = deployment_in(plan(other_class))
+    live = {**turn, "metadata": {**turn["metadata"], "uid": "d-1"}, "status": DEPLOYMENT["status"]}
+    others = [each for each in other_class.objects if each["kind"] != "Deployment"]
+    by_hand = {**live, "spec": {**live["spec"], "replicas": 7}}
+    scaled = replace(other_class, objects=[*others, by_hand])
+    changed = replace(scaled, document={**(scaled.document or {}), "status": {}}, verdict=_settled().verdict)
+
+    found = [IN_TURN in deployment_in(plan(each))["metadata"]["annotations"] for each in (other_class, scaled, changed)]
+
+    assert found == [True, True, False]
 
 
 def test_what_somebody_changed_is_corrected_and_what_is_too_much_is_removed() -> None:

@@ -90,6 +90,7 @@ def test_a_look_keeps_no_objects_as_only_whole_looks_compare_them() -> None:
         {"record_problem": Problem("RecordUnreadable", "not JSON", stalled=True)},
         {"rolling": OTHERS},
         {"topics": None},
+        {"topics": replace(topics(), other_clusters=frozenset({"1a2b3c4d"}))},
         {"record": None},
     ],
     ids=lambda changes: next(iter(changes)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
@@ -13,7 +13,7 @@ from delaytopic_api import RelayStatus
 from delaytopic_operator.observe.fleet import RelayPage
 from delaytopic_operator.observe.relay_pages import RelayPages, page_address
 
-Serve = Callable[[bytes, int], dict[str, Any]]
+Serve = Callable[..., dict[str, Any]]
 
 
 def pod(name: str, port: int | None, address: str | None = "127.0.0.1", phase: str = "Running") -> dict[str, Any]:
@@ -116,11 +116,11 @@ def test_a_page_that_is_larger_than_all_pages_of_a_delay_topic_may_be_is_given_u
 
     (read,) = pages.read([huge], 10)
 
-    assert read.failure == "answers, with other relays, more than 4194304 bytes or 100000 values"
+    assert read.failure == "answers, with other relays, more than 8388608 bytes or 240000 values"
 
 
 def test_another_page_of_a_pod_is_there_as_it_is_or_not_at_all(pages: RelayPages, serve: Serve) -> None:
-    pods = [serve(b"one\ntwo\n", 200), serve(b"no", 503), serve(b"x" * (4 << 20) + b"x", 200), pod("gone", 1)]
+    pods = [serve(b"one\ntwo\n", 200), serve(b"no", 503), serve(b"x" * (8 << 20) + b"x", 200), pod("gone", 1)]
 
     assert [pages.fetch(each, "/verdicts", 10) for each in pods] == [b"one\ntwo\n", None, None, None]
 
@@ -156,3 +156,75 @@ def test_one_that_hangs_holds_up_nobody_for_longer_than_the_deadline(pages: Rela
 )
 def test_addresses_are_those_of_pods_that_run(of: dict[str, Any], address: str | None) -> None:
     assert page_address(of) == address
+
+
+MOST_PARTITIONS = 10_000
+DUE_MS = 1_795_269_686_270
+BINS = [{"upToMs": DUE_MS + number, "records": 10**9} for number in range(3)]
+BUCKET = {"bucket": 1, "fromDelayMs": 10**9, "toDelayMs": 10**10, "pending": 10**9, "nextDueMs": DUE_MS}
+RULES = {"dialect": "SchedulerJson", "maxDelayMs": 10**10, "defaultDelayMs": 10**9, "ids": "ByHeader"}
+FORMER = {**RULES, "declaredMs": DUE_MS, "lastDueMs": DUE_MS, "records": 10**9}
+HELD = (
+    "it waits for a topic: topic shop.order-reminders.2026, partition 9999: does not acknowledge records since "
+    "2026-11-27T20:00:00Z; it goes on by itself when that answers"
+)
+TROUBLES: dict[str, dict[str, Any]] = {
+    "all is well": {},
+    "former rules": {"formerRules": [FORMER], "rulesWait": "records of before wait by rules with other names"},
+    "a target that does not answer": {"state": "Paused", "reason": "TargetUnavailable", "message": HELD},
+    "both": {"formerRules": [FORMER], "reason": "TargetUnavailable", "message": HELD},
+}
+
+
+def full_page(partitions: Iterable[int], **trouble: Any) -> RelayStatus:
+    """What a relay says of partitions of which each has a backlog of every kind."""
+    shards = [
+        {
+            "partition": number,
+            "state": "Delivering",
+            "committedOffset": 10**12 + number,
+            "position": 10**12 + number,
+            "cursor": {"dueMs": DUE_MS, "offset": 10**12},
+            "pending": 10**9,
+            "overdue": 10**6,
+            "nextDueMs": DUE_MS,
+            "ingestLag": 10**6,
+            "replayLag": 10**6,
+            "dueHistogram": BINS,
+            "redisBytes": 10**10,
+            "redisFull": True,
+            "buckets": [BUCKET],
+            **trouble,
+        }
+        for number in partitions
+    ]
+    status = status_page().model_dump(by_alias=True)
+    return RelayStatus.model_validate({**status, "dueHistogram": BINS, "shards": shards})
+
+
+@pytest.mark.takes_long("a page of ten thousand partitions is made and read")
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_relays_of_ten_thousand_partitions_are_heard_whatever_they_have_to_say(
+    trouble: str, pages: RelayPages, serve: Serve, record_property: Callable[[str, object], None]
+) -> None:
+    relays = 20
+    said = [full_page(range(first, MOST_PARTITIONS, relays), **TROUBLES[trouble]) for first in range(relays)]
+    bodies = [each.to_operator_json().encode() for each in said]
+    record_property("bytes", sum(map(len, bodies)))
+    record_property("values", sum(body.count(b",") for body in bodies))
+
+    read = pages.read([serve(body) for body in bodies], 30)
+
+    heard = {shard.partition for page in read for shard in (page.status.shards if page.status else ())}
+    assert [page.failure for page in read] == [None] * relays
+    assert len(heard) == MOST_PARTITIONS
+
+
+def test_a_page_for_operators_is_the_whole_page_but_for_what_is_not_read() -> None:
+    whole = full_page(range(2), **TROUBLES["both"])
+    unread: dict[str, Any] = {"cursor": None, "due_histogram": [], "redis_bytes": None, "buckets": []}
+    shards = [each.model_copy(update=unread) for each in whole.shards]
+
+    read = RelayStatus.model_validate_json(whole.to_operator_json(), by_alias=True, by_name=False)
+
+    assert read == whole.model_copy(update={"shards": shards})

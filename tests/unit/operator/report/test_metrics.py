@@ -33,6 +33,7 @@ def filled() -> OperatorMetrics:
     metrics.observe_request(Call("patch", kinds.DELAY_TOPIC, *KEY, "status"), "200", 0.01)
     metrics.observe_kafka("describe_topics", "Success", 0.3)
     metrics.add_drift("deployments")
+    metrics.set_stopped_rollouts({"relay:2": 3})
     metrics.set_conditions(KEY, {"Ready": "True"})
     metrics.set_scaling(KEY, 3, 120.5, None)
     metrics.set_retained(KEY, 42)
@@ -66,6 +67,7 @@ def test_the_values_are_those_given() -> None:
         'delaytopic_operator_k8s_request_seconds_count{code="200",resource="delaytopics/status",verb="patch"}': "1.0",
         'delaytopic_operator_kafka_admin_seconds_count{op="describe_topics",result="Success"}': "1.0",
         f'delaytopic_operator_condition{{{OF},status="True",type="Ready"}}': "1.0",
+        'delaytopic_operator_stopped_rollout_delaytopics{image="relay:2"}': "3.0",
         f"delaytopic_operator_desired_replicas{{{OF}}}": "3.0",
         f"delaytopic_operator_forecast_peak_rate{{{OF}}}": "120.5",
         f"delaytopic_operator_retained_backlog_messages{{{OF}}}": "42.0",

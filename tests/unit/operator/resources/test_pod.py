@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.unit.operator.resources.pod_security import violations
 
 from delaytopic_api import Quantity, RelayConfig, load_relay_config
 from delaytopic_api.errors import Refused
+from delaytopic_operator.resources import kube_cluster_of
 from delaytopic_operator.resources.container_resources import relay_limits
 from delaytopic_relay.__main__ import main
 from delaytopic_relay.telemetry.server import Health, PageServer
@@ -212,3 +214,17 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         "spec.relay.resources.limits.memory",
         'spec.relay.podTemplate.metadata.labels["delaytopic.dev/name"]',
     ]
+
+
+def test_a_relay_is_named_by_its_pod_and_by_the_cluster_that_it_runs_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = route()
+    monkeypatch.setattr(Route, "identity", replace(given.identity, kube_cluster="0a1b2c3d"))
+
+    names = given.container()["env"]
+
+    pod_name = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
+    assert names == [
+        {"name": "POD_NAME", "valueFrom": pod_name},
+        {"name": "DELAYTOPIC_RELAY_NAME", "value": "$(POD_NAME).k-0a1b2c3d"},
+    ]
+    assert kube_cluster_of(given.relay_object("Deployment")) == "0a1b2c3d"

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from tests.unit.operator.scaling.scenes import END, NOW_MS, QUIET, at_once, shard, signals, source, status
 
-from delaytopic_api.relay import ShardState
+from delaytopic_api.relay import DueBin, RelayStatus, ShardState
 from delaytopic_operator.scaling.need import Span
 from delaytopic_operator.scaling.signals import (
     STALE_MS,
@@ -163,3 +164,32 @@ def test_the_quick_way_to_signals_in_these_tests_is_as_good_as_the_long_one() ->
     through_documents = signals({10: 120, 60: 240}, overdue=12)
 
     assert replace(through_documents, relays=()) == at_once({10: 120, 60: 240}, overdue=12)
+
+
+def whole(of_status: RelayStatus) -> RelayStatus:
+    """The page for operators: the due times ahead are told of all partitions together."""
+    totals = Counter[int]()
+    for each in of_status.shards:
+        totals.update({bin.up_to_ms: bin.records for bin in each.due_histogram})
+    shards = [each.model_copy(update={"due_histogram": []}) for each in of_status.shards]
+    bins = [DueBin(up_to_ms=up_to_ms, records=records) for up_to_ms, records in totals.items()]
+    return of_status.model_copy(update={"due_histogram": bins, "shards": shards})
+
+
+def test_a_relay_that_tells_of_all_its_partitions_together_is_understood_alike() -> None:
+    relay = status({0: shard(0, {10: 20, 60: 8}), 1: shard(1, {10: 40})})
+
+    found = [gather([each], source(partitions=2), NOW_MS) for each in (relay, whole(relay))]
+
+    assert found[0] == found[1]
+
+
+def test_of_what_a_relay_tells_together_as_much_counts_as_no_other_relay_tells_later() -> None:
+    former = whole(status({0: shard(0, {10: 300}), 1: shard(1, {10: 100})}, "former", NOW_MS - 3_000))
+    present = whole(status({0: shard(0, {10: 20})}, "present", NOW_MS))
+
+    seen = gather([former, present], source(partitions=2), NOW_MS)
+
+    assert seen.due is not None
+    # Of the former relay's 400 a quarter, of which 10 of 13 s are still ahead, and 20.
+    assert seen.due.records == 97

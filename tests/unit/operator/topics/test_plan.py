@@ -456,3 +456,13 @@ def test_an_observed_target_with_too_few_partitions_is_refused_where_partitions_
     plan = world.plan(route)
 
     assert plan.topics.reason == "TooFewPartitions"
+
+
+@pytest.mark.parametrize(("partitions", "reason"), [(10_000, "AsSpecified"), (10_001, "TooManyPartitions")])
+def test_an_observed_source_has_no_more_partitions_than_an_operator_can_hear_of(partitions: int, reason: str) -> None:
+    observed = {"management": "Observe"}
+    world = World.of(facts(TARGET), facts(SOURCE, partitions=partitions), facts(DEAD_LETTER))
+
+    plan = world.plan(wanted(source=observed, target=observed, deadLetter=observed))
+
+    assert plan.topics.reason == reason

@@ -127,6 +127,14 @@ def test_the_status_is_the_api_document() -> None:
     assert RelayStatus.model_validate_json(page.body) == relay_status()
 
 
+def test_the_status_for_operators_is_the_same_document_with_less_in_it() -> None:
+    with serving(page_server()) as server:
+        page = fetch(server, "/status?for=operator")
+
+    assert (page.status, page.content_type) == (200, "application/json")
+    assert page.body == relay_status().to_operator_json()
+
+
 def test_what_is_pending_is_the_api_document_for_the_parameters_of_the_address() -> None:
     with serving(page_server()) as server:
         page = fetch(server, "/pending?limit=3&dueBefore=5")

@@ -1,0 +1,45 @@
+"""Turns of DelayTopics whose relays start anew for no change of their own: how the last ones ended. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from delaytopic_operator.model.reconciliation import Key
+
+MOST_FAILED: Final = 3
+"""After so many that did not become ready, one after the other, no further DelayTopic has a turn with their image."""
+
+
+class Ended(NamedTuple):
+    """A turn that is over."""
+
+    at_ms: int
+    is_ready: bool
+    key: Key
+    image: str
+
+
+class Rollouts(NamedTuple):
+    """The DelayTopics whose relays start anew now, and those of the last turns that did not become ready."""
+
+    rolling: frozenset[Key] = frozenset()
+    stopped: Mapping[str, frozenset[Key]] = {}
+    """By the image that has no further turns because of them."""
+
+    def stopped_by(self, image: str, key: Key) -> frozenset[Key]:
+        """Return the DelayTopics for which this one has no turn with an image; those may try again at any time."""
+        failed = self.stopped.get(image, frozenset())
+        return frozenset() if key in failed else failed
+
+
+def stopped(turns: Iterable[Ended]) -> dict[str, frozenset[Key]]:
+    """Return the DelayTopics whose turns were an image's last and failed, where they are enough to stop all others."""
+    failed: dict[str, list[Key]] = defaultdict(list)
+    for turn in sorted(turns):
+        if turn.is_ready:
+            failed[turn.image].clear()
+        else:
+            failed[turn.image].append(turn.key)
+    return {image: frozenset(keys) for image, keys in failed.items() if len(keys) >= MOST_FAILED}
