@@ -43,8 +43,9 @@ GRACE_MARGIN_SECONDS: Final = 10
 OLD_REPLICA_SETS: Final = 2
 TEMPORARY_SIZE: Final = "64Mi"
 RELAY_NAME: Final = "DELAYTOPIC_RELAY_NAME"
-POD_NAME: Final = "POD_NAME"
 """The variable that tells a relay its name in its group."""
+POD_NAME: Final = "POD_NAME"
+"""The variable that the name is made of, where it says which Kubernetes cluster the pod is in."""
 
 _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0}}
 """New relays come before old ones go: there are never fewer than wanted, and a single relay does not leave its shards
