@@ -87,24 +87,9 @@ app.kubernetes.io/component: {{ .component }}
 {{- $rules | toYaml -}}
 {{- end -}}
 
-{{- /* The token that relays know the gateway by: made once, kept by upgrades, and the same in all that is rendered. */ -}}
-{{- define "delaytopic.relayToken" -}}
-{{- $given := .Values.gateway.relayToken -}}
-{{- if not $given.made -}}
-{{- $name := printf "%s-gateway" (include "delaytopic.fullname" .) -}}
-{{- $kept := (lookup "v1" "Secret" .Release.Namespace $name).data | default dict -}}
-{{- $_ := set $given "made" (get $kept $given.key | b64dec | default (randAlphaNum 48)) -}}
-{{- end -}}
-{{- $given.made -}}
-{{- end -}}
-
-{{- define "delaytopic.relayTokenSha256" -}}
-{{- $given := .Values.gateway.relayToken -}}
-{{- if $given.secret -}}
-{{- required "gateway.relayToken.sha256: give the SHA-256 of the token in gateway.relayToken.secret" $given.sha256 -}}
-{{- else -}}
-{{- include "delaytopic.relayToken" . | sha256sum -}}
-{{- end -}}
+{{- /* The Secret that the operator makes for the gateway, unless the values name one. */ -}}
+{{- define "delaytopic.relayTokenSecret" -}}
+{{- default (printf "%s-relay-token" (include "delaytopic.fullname" .)) .Values.gateway.relayToken.secret -}}
 {{- end -}}
 
 {{- /* OperatorConfig: what follows from the release, and what the values say of it. */ -}}
@@ -123,8 +108,15 @@ app.kubernetes.io/component: {{ .component }}
 {{- with .Values.watchNamespaces }}{{- $_ := set $config "watchNamespaces" . }}{{- end -}}
 {{- if not .Values.relaysEverywhere }}{{- $_ := set $config "relayNamespaces" .Values.relayNamespaces }}{{- end -}}
 {{- if .Values.gateway.enabled }}
-{{- $labels := include "delaytopic.selector" (dict "root" . "component" "gateway") | fromYaml -}}
-{{- $_ := set $config "gateway" (dict "tokenSha256" (include "delaytopic.relayTokenSha256" .) "labels" $labels) -}}
+{{- $gateway := dict "labels" (include "delaytopic.selector" (dict "root" . "component" "gateway") | fromYaml) -}}
+{{- $token := .Values.gateway.relayToken -}}
+{{- if $token.secret }}
+{{- $problem := "gateway.relayToken.sha256: give the SHA-256 of the token in gateway.relayToken.secret" -}}
+{{- $_ := set $gateway "tokenSha256" (required $problem $token.sha256) -}}
+{{- else }}
+{{- $_ := set $gateway "tokenSecret" (dict "name" (include "delaytopic.relayTokenSecret" .) "key" $token.key) -}}
+{{- end }}
+{{- $_ := set $config "gateway" $gateway -}}
 {{- end -}}
 {{- mergeOverwrite (deepCopy .Values.operator) $config | toYaml -}}
 {{- end -}}
