@@ -203,3 +203,18 @@ def test_its_pods_are_not_taken_for_the_operators(helm: ChartHelm) -> None:
     pods = named(documents, "Deployment", NAME)["spec"]["template"]["metadata"]["labels"]
 
     assert not operator.items() <= pods.items()
+
+
+def test_its_pods_are_placed_by_values_of_their_own(helm: ChartHelm) -> None:
+    documents = helm.template("--values", str(EVERYTHING))
+    template = named(documents, "Deployment", NAME)["spec"]["template"]
+    spec = template["spec"]
+
+    placed = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName")
+    values = yaml.safe_load(EVERYTHING.read_text(encoding="utf-8"))["gateway"]
+    assert {name: spec[name] for name in placed} == {name: values[name] for name in placed}
+    assert template["metadata"]["labels"]["network"] == "outside"
+    assert template["metadata"]["annotations"] == {
+        "example.com/note": "of the gateway",
+        "delaytopic.dev/relay-token": "0a" * 32,
+    }

@@ -92,6 +92,55 @@ app.kubernetes.io/component: {{ .component }}
 {{- default (printf "%s-relay-token" (include "delaytopic.fullname" .)) .Values.gateway.relayToken.secret -}}
 {{- end -}}
 
+{{- /* Where pods run, and which go first where nodes are full; call with a dict of values and selector, a text. */ -}}
+{{- define "delaytopic.placement" -}}
+{{- $selector := .selector -}}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+topologySpreadConstraints:
+  {{- if .values.topologySpreadConstraints }}
+  {{- toYaml .values.topologySpreadConstraints | nindent 2 }}
+  {{- else }}
+  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {{- $selector | nindent 8 }}
+  {{- end }}
+  {{- end }}
+{{- end -}}
+
+{{- /*
+Rules of a NetworkPolicy for what goes out; call with a dict of root and policy, the values. Addresses cannot be told:
+brokers and API servers may be anywhere. Rules see the pod behind a Service: OpenShift's name servers listen on 5353.
+*/ -}}
+{{- define "delaytopic.egress" -}}
+{{- if .policy.egress -}}
+{{- toYaml .policy.egress -}}
+{{- else -}}
+- ports:
+    {{- range list 53 5353 }}
+    - {protocol: UDP, port: {{ . }}}
+    - {protocol: TCP, port: {{ . }}}
+    {{- end }}
+- ports:
+    {{- range concat .policy.egressPorts (.root.Values.operator.relayEgressPorts | default list) | uniq }}
+    - {protocol: TCP, port: {{ int . }}}
+    {{- end }}
+{{- end -}}
+{{- end -}}
+
 {{- /* OperatorConfig: what follows from the release, and what the values say of it. */ -}}
 {{- define "delaytopic.operatorConfig" -}}
 {{- $images := dict
