@@ -17,6 +17,7 @@ from delaytopic_gateway.client.raw_records import Coordinates
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.takes_long("a relay starts, and the record is watched for a while")
 @BUCKETS_NIGHTLY
 def test_a_record_that_a_relay_delivers_is_seen_with_its_times(
     make_route: MakeRoute, tmp_path: Path, capsys: pytest.CaptureFixture[str]
