@@ -39,6 +39,7 @@ _NOT_ROOT = {
     "type": "object",
     "properties": {"runAsNonRoot": {"const": True}, "runAsUser": {"type": "integer", "minimum": 1}},
 }
+_PORTS = {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 65_535}}
 _AMOUNTS = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
 _RESOURCES = {
     "type": "object",
@@ -69,19 +70,28 @@ TYPES: Final[Mapping[str, Schema]] = {
     "resources": _RESOURCES,
     "logLevel": {"enum": ["debug", "info", "warning", "error"]},
     "extraEnv": _OBJECTS,
-    "podAnnotations": _TEXTS,
-    "podLabels": _TEXTS,
     "podSecurityContext": {**_NOT_ROOT, "required": ["runAsNonRoot"]},
     "securityContext": _NOT_ROOT,
-    "nodeSelector": _TEXTS,
-    "tolerations": _OBJECTS,
-    "affinity": _OBJECT,
-    "topologySpreadConstraints": _OBJECTS,
-    "priorityClassName": _TEXT,
+    **{
+        f"{of}{field}": schema
+        for of in ("", "gateway.")
+        for field, schema in (
+            ("extraVolumes", _OBJECTS),
+            ("extraVolumeMounts", _OBJECTS),
+            ("podAnnotations", _TEXTS),
+            ("podLabels", _TEXTS),
+            ("nodeSelector", _TEXTS),
+            ("tolerations", _OBJECTS),
+            ("affinity", _OBJECT),
+            ("topologySpreadConstraints", _OBJECTS),
+            ("priorityClassName", _TEXT),
+            ("networkPolicy.from", _OBJECTS),
+            ("networkPolicy.egressPorts", _PORTS),
+            ("networkPolicy.egress", _OBJECTS),
+        )
+    },
     "podDisruptionBudget.enabled": _SWITCH,
     "networkPolicy.enabled": _SWITCH,
-    "networkPolicy.from": _OBJECTS,
-    "networkPolicy.egress": _OBJECTS,
     "serviceAccount.create": _SWITCH,
     "serviceAccount.name": _TEXT,
     "serviceAccount.annotations": _TEXTS,
@@ -100,8 +110,11 @@ TYPES: Final[Mapping[str, Schema]] = {
     "gateway.proxy.groupsHeader": _TEXT,
     "gateway.proxy.networks": {"type": "array", "items": _TEXT},
     "gateway.resources": _RESOURCES,
-    "gateway.networkPolicy.from": _OBJECTS,
-    "gateway.networkPolicy.egress": _OBJECTS,
+    "test.kafkaConfig.secret": _TEXT,
+    "test.kafkaConfig.key": {"type": "string", "minLength": 1},
+    "test.source": _TEXT,
+    "test.target": _TEXT,
+    "test.after": _DURATION,
     "admissionPolicy.enabled": _SWITCH,
     "admissionPolicy.action": {"enum": ["Deny", "Warn", "Audit"]},
     "crds.install": _SWITCH,

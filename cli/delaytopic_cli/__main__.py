@@ -23,6 +23,9 @@ _COMMANDS = {
     "reschedule": Lazy("delaytopic_cli.commands.records:reschedule", "Give a pending record another time.", "client"),
     "jobs": Lazy("delaytopic_cli.commands.jobs:jobs", "Cancel, move or release many records.", "client"),
     "watch": Lazy("delaytopic_cli.commands.watch:watch", "Watch delivered records arrive.", "client"),
+    "trial": Lazy(
+        "delaytopic_cli.commands.trial:trial", "Send a record through a DelayTopic, and see it arrive.", "client"
+    ),
     "pending": Lazy("delaytopic_cli.commands.pending:pending", "List records that wait for their time.", "client"),
     "dead-letters": Lazy(
         "delaytopic_cli.commands.dead_letters:dead_letters", "List dead letters, and send them again.", "client"

@@ -18,10 +18,9 @@ import click
 from delaytopic_process.extras import missing_package
 
 try:
-    from delaytopic_api.loading import parse_yaml, validate
-    from delaytopic_api.relay import KafkaClient
     from delaytopic_api.values import GATEWAY_TOPICS
     from delaytopic_gateway.app import gateway_app
+    from delaytopic_gateway.client.kafka_login import kafka_settings
     from delaytopic_gateway.client.relay_listing import ask_relays
     from delaytopic_gateway.cluster.access import ClusterAccess
     from delaytopic_gateway.cluster.api_server import ApiServer, own_namespace
@@ -34,8 +33,6 @@ try:
     from delaytopic_gateway.service.gateway import Gateway
     from delaytopic_process.command_line import listen_address, run_command, version_option
     from delaytopic_process.errors import InputError
-    from delaytopic_relay.errors import ConfigurationError
-    from delaytopic_relay.kafka import connection_settings
 except ModuleNotFoundError as error:
     sys.exit(f"error: {missing_package(error, 'gateway')}")
 
@@ -185,21 +182,6 @@ def relay_token(file: Path) -> str:
     if len(token) < SHORTEST_TOKEN or not token.isprintable() or " " in token:
         raise InputError(f"--relay-token-file: {file} has to hold {SHORTEST_TOKEN} or more characters in one line")
     return token
-
-
-def kafka_settings(file: Path) -> dict[str, str]:
-    """Return the settings of a Kafka client with the login in a file. Raises `InputError` and `InvalidDocument`."""
-    try:
-        contents = [each for each in parse_yaml(file.read_text(encoding="utf-8"), str(file)) if each is not None]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--kafka-config: {file} cannot be read: {error}") from error
-    if len(contents) != 1 or not isinstance(contents[0], dict):
-        raise InputError(f"--kafka-config: {file} has to hold one document with bootstrapServers")
-    try:
-        settings = connection_settings(validate(KafkaClient, contents[0], str(file)))
-    except ConfigurationError as error:
-        raise InputError(f"--kafka-config: {error}") from error
-    return {name: str(value) for name, value in settings.items()}
 
 
 def _now_ms() -> int:

@@ -16,6 +16,7 @@ from delaytopic_operator.errors import ConfigurationError, OperatorError
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.runtime.logs import LEVELS, configure_logs
 from delaytopic_operator.runtime.manager import MakeReconcilers, Service
+from delaytopic_operator.runtime.relay_token import with_relay_token
 
 EXIT_FAILED = 1
 EXIT_MISCONFIGURED = 2
@@ -59,7 +60,10 @@ def operator_command(make_reconcilers: MakeReconcilers) -> click.Command:
         stop = _stop_on_signals()
         try:
             config = read_operator_config(path) if path is not None else OperatorConfig()
-            Service(config, ClusterLogin(kubeconfig), make_reconcilers).run(stop)
+            login = ClusterLogin(kubeconfig)
+            known = with_relay_token(config, login, stop)
+            if known is not None:
+                Service(known, login, make_reconcilers).run(stop)
         except ConfigurationError as error:
             log.critical("misconfigured", reason=str(error))
             sys.exit(EXIT_MISCONFIGURED)

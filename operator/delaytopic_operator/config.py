@@ -9,7 +9,16 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api import Duration
-from delaytopic_api.documents import API_VERSION, ApiVersion, ExecutorCount, KubernetesObject, Model, SparkConf, require
+from delaytopic_api.documents import (
+    API_VERSION,
+    ApiVersion,
+    ExecutorCount,
+    KubernetesObject,
+    Model,
+    SparkConf,
+    require,
+)
+from delaytopic_api.documents.model import exactly_one
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import parse_yaml, validate
 from delaytopic_api.values import AuditMode, Glob, Namespace, SecretName, Sha256, between
@@ -118,17 +127,34 @@ class InlineConnections(Model):
     than `*`, a Redis URL in a Secret is refused: it hides the host."""
 
 
+class TokenSecret(Model):
+    """The Secret with the token that a gateway shows relays."""
+
+    name: SecretName
+    """Its name, in `namespace`."""
+    key: Annotated[str, Field(min_length=1, max_length=253)] = "token"
+    """The key whose value is the token."""
+
+
 class GatewayConfig(Model):
     """The gateway that relays answer beside clients of their own pods."""
 
-    token_sha256: Sha256
+    token_sha256: Sha256 | None = None
     """The SHA-256 of the token that the gateway shows relays, in hexadecimal digits. Relays of a class are told it, and
-    a change rolls them."""
+    a change rolls them. Absent: that of the token in tokenSecret."""
+    token_secret: TokenSecret | None = None
+    """The Secret with that token. The operator makes it where there is none, and reads it when it starts."""
     labels: Annotated[dict[str, str], Field(min_length=1)] = {
         "app.kubernetes.io/name": "delaytopic",
         "app.kubernetes.io/component": "gateway",
     }
     """Labels of its pods: the NetworkPolicy of relays lets them in from `namespace`."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        one = exactly_one(token_sha256=self.token_sha256, token_secret=self.token_secret)
+        require((one, "", "set exactly one of tokenSha256 and tokenSecret"))
+        return self
 
 
 class OperatorConfig(Model):
@@ -193,6 +219,13 @@ class OperatorConfig(Model):
     """A standby takes over after this much silence of the leader."""
     http_port: Annotated[int, Field(strict=True, ge=0, le=65_535)] = 8081
     """The port of /livez, /readyz and /metrics; 0 for any free port."""
+
+    def with_relay_token(self, sha256: str) -> OperatorConfig:
+        """Return the configuration in which relays know the gateway by the digest of a token."""
+        if self.gateway is None:
+            return self
+        gateway = self.gateway.model_copy(update={"token_sha256": sha256, "token_secret": None})
+        return self.model_copy(update={"gateway": gateway})
 
     def lets_relays_run_in(self, namespace: str) -> bool:
         """Tell whether relays may run in the namespace."""

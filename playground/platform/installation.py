@@ -63,6 +63,14 @@ def gateway_values(images: Images) -> dict[str, Any]:
     }
 
 
+def trial_values(images: Images, source: str, target: str) -> dict[str, Any]:
+    """Add the pod of `helm test`, which logs in to Kafka as the gateway does."""
+    return {
+        "gateway": {"image": _image(images["gateway"])},
+        "test": {"kafkaConfig": {"secret": GATEWAY_SECRET}, "source": source, "target": target},
+    }
+
+
 def executor_values(images: Images, executors: int) -> dict[str, Any]:
     """Have audits ask for so many executor pods; their ledger is the claim of `shared_ledger`."""
     operator = chart_values(images)["operator"]

@@ -28,6 +28,7 @@ from playground.platform.installation import (
     gateway_values,
     namespace,
     shared_ledger,
+    trial_values,
 )
 from playground.platform.kubeconfig import client_of
 from playground.platform.node_data import delete_data
@@ -86,6 +87,15 @@ class InstalledPlatform:
         """Add a gateway to the release as docs/reference/gateway.md says, and wait until it runs."""
         self.kubectl.apply([gateway_secret()])
         self.upgrade(self._chart, self.images, gateway_values(self.images))
+
+    def run_helm_test(self, source: str, target: str) -> str:
+        """Send a record through a DelayTopic as docs/how-to/install.md says; return what is printed, log included.
+
+        Raises HelmError unless it arrives once and not early.
+        """
+        self.kubectl.apply([gateway_secret()])
+        self.upgrade(self._chart, self.images, trial_values(self.images, source, target))
+        return self._helm("test", RELEASE, f"--namespace={OPERATOR_NAMESPACE}", "--logs", "--timeout=3m")
 
     def install_executors(self, executors: int) -> None:
         """Have audits run in mode Kubernetes, as docs/how-to/audit-on-a-cluster.md says."""

@@ -10,7 +10,7 @@ from tests.support.chart.rights import documented, table
 from delaytopic_operator.model import kinds
 from delaytopic_operator.runtime.manager import LEASE_NAME
 
-SCOPES = ("Cluster", "DelayTopics", "Default", "Relays", "Secrets", "Strimzi", "Own")
+SCOPES = ("Cluster", "DelayTopics", "Default", "Relays", "Secrets", "Strimzi", "Token", "Own")
 
 
 def test_every_call_of_the_code_is_allowed_by_the_table_and_nothing_else_is() -> None:
@@ -35,8 +35,8 @@ def test_the_code_is_really_read() -> None:
     } <= needed
 
 
-def test_secrets_are_read_by_name_and_in_no_other_way() -> None:
-    assert {right.verb for right in documented(SCOPES) if right.resource == "secrets"} == {"get"}
+def test_secrets_are_read_by_name_and_made_and_neither_listed_nor_changed() -> None:
+    assert {right.verb for right in documented(SCOPES) if right.resource == "secrets"} == {"get", "create"}
 
 
 def test_nothing_is_granted_by_wildcard_and_no_right_grants_others() -> None:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Any
 
 import pytest
 import yaml
 from charts.tools.kustomize import NAMESPACE
+from charts.tools.places import CHART
 from click.testing import CliRunner
-from playground.kube.helm import HelmError
+from playground.kube.helm import Helm, HelmError
 from tests.cluster.access import Access
 from tests.support.chart.helm import EVERYTHING, ChartHelm, named
 from tests.support.chart.rights import granted
 
-from delaytopic_gateway.__main__ import SHORTEST_TOKEN, gateway
-from delaytopic_operator.config import GatewayConfig, OperatorConfig
+from delaytopic_gateway.__main__ import gateway
+from delaytopic_operator.config import GatewayConfig, OperatorConfig, TokenSecret
 
 pytestmark = pytest.mark.integration
 
 NAME = "delaytopic-gateway"
+TOKEN = "delaytopic-relay-token"
 ON = ("--set", "gateway.enabled=true,gateway.kafkaConfig.secret=kafka")
 
 
@@ -116,18 +117,43 @@ def _operator(documents: list[dict[str, Any]]) -> OperatorConfig:
     return OperatorConfig.model_validate(yaml.safe_load(text))
 
 
-def test_relays_are_told_the_digest_of_the_token_that_it_mounts_and_no_more(helm: ChartHelm) -> None:
-    documents = helm.template(*ON)
-    token = named(documents, "Secret", NAME)["stringData"]["token"]
+def test_the_operator_is_told_which_secret_to_make_and_the_gateway_mounts_it(helm: ChartHelm) -> None:
+    documents = helm.template(*ON, "--set", "gateway.relayToken.key=shown")
     pod = named(documents, "Deployment", NAME)["spec"]["template"]
     gateway = _operator(documents).gateway
 
     assert gateway is not None
-    assert gateway.token_sha256 == sha256(token.encode()).hexdigest()
-    assert len(token) >= SHORTEST_TOKEN
+    assert (gateway.token_sha256, gateway.token_secret) == (None, TokenSecret(name=TOKEN, key="shown"))
     assert gateway.labels.items() <= pod["metadata"]["labels"].items()
-    assert pod["spec"]["volumes"][1] == {"name": "relays", "secret": {"secretName": NAME}}
-    assert yaml.safe_dump_all(documents).count(token) == 1
+    assert pod["spec"]["volumes"][1] == {"name": "relays", "secret": {"secretName": TOKEN}}
+    assert "--relay-token-file=/etc/delaytopic/relays/shown" in _container(documents)["args"]
+
+
+def test_renderings_without_a_cluster_are_equal_byte_by_byte(helm: ChartHelm) -> None:
+    arguments = ("template", "delaytopic", str(CHART), *ON)
+    rendered = [Helm(helm.program, helm.home)(*arguments) for _ in range(2)]
+
+    assert rendered[0] == rendered[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "namespaces"),
+    [
+        ("gateway.enabled=true", [NAMESPACE]),
+        ("relayNamespaces={delay-relays}", [NAMESPACE]),
+        (f"gateway.relayToken.secret=own,gateway.relayToken.sha256={'0a' * 32}", []),
+        ("gateway.enabled=false", []),
+    ],
+    ids=["a gateway", "relays elsewhere", "a token of one's own", "no gateway"],
+)
+def test_the_operator_may_make_secrets_beside_a_gateway_alone(
+    helm: ChartHelm, values: str, namespaces: list[str]
+) -> None:
+    documents = helm.template(*ON, "--set", values)
+
+    makes = Access("create", "", "secrets")
+    asked = [NAMESPACE, "delay-relays", "shop"]
+    assert [each for each in asked if makes in granted(documents, "delaytopic", each)] == namespaces
 
 
 def test_a_token_of_ones_own_is_named_with_its_digest(helm: ChartHelm) -> None:
@@ -147,6 +173,8 @@ def test_a_token_of_ones_own_is_named_with_its_digest(helm: ChartHelm) -> None:
             "app.kubernetes.io/component": "gateway",
         },
     )
+    annotations = named(documents, "Deployment", NAME)["spec"]["template"]["metadata"]["annotations"]
+    assert annotations == {"delaytopic.dev/relay-token": "0a" * 32}
     with pytest.raises(HelmError, match=r"gateway\.relayToken\.sha256: give the SHA-256"):
         helm.template(*ON, *own)
 
@@ -175,3 +203,18 @@ def test_its_pods_are_not_taken_for_the_operators(helm: ChartHelm) -> None:
     pods = named(documents, "Deployment", NAME)["spec"]["template"]["metadata"]["labels"]
 
     assert not operator.items() <= pods.items()
+
+
+def test_its_pods_are_placed_by_values_of_their_own(helm: ChartHelm) -> None:
+    documents = helm.template("--values", str(EVERYTHING))
+    template = named(documents, "Deployment", NAME)["spec"]["template"]
+    spec = template["spec"]
+
+    placed = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName")
+    values = yaml.safe_load(EVERYTHING.read_text(encoding="utf-8"))["gateway"]
+    assert {name: spec[name] for name in placed} == {name: values[name] for name in placed}
+    assert template["metadata"]["labels"]["network"] == "outside"
+    assert template["metadata"]["annotations"] == {
+        "example.com/note": "of the gateway",
+        "delaytopic.dev/relay-token": "0a" * 32,
+    }

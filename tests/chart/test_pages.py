@@ -22,7 +22,7 @@ def test_values_on_the_pages_are_ones_that_the_chart_takes(helm: ChartHelm, tmp_
         (tmp_path / f"{number}.yaml").write_text(text, encoding="utf-8")
         assert helm.template("--values", str(tmp_path / f"{number}.yaml"))
 
-    assert len(values) == 4
+    assert len(values) == 6
 
 
 def test_reasons_in_runbooks_and_how_to_pages_are_those_that_the_code_gives() -> None:

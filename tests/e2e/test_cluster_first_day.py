@@ -57,6 +57,16 @@ def test_records_of_a_delay_topic_of_three_lines_arrive_on_time_exactly_once(sen
     assert verdict["late_ms"]["p99"] < LATENESS_MS, verdict
 
 
+def test_helm_test_sees_a_record_arrive_once_and_not_early(platform: InstalledPlatform, team: Team) -> None:
+    """With a DelayTopic for it alone: the audit counts the records of the other."""
+    team.apply("trial")
+    team.await_ready("trial")
+
+    printed = platform.run_helm_test(team.source("trial"), team.target("trial"))
+
+    assert f"arrived once on {team.target('trial')}, not early" in printed
+
+
 def test_the_commands_of_the_tour_print_what_its_page_says(
     platform: InstalledPlatform, kubeconfig: Path, kubectl_program: Path, tmp_path: Path
 ) -> None:

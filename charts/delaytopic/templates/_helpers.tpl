@@ -87,23 +87,57 @@ app.kubernetes.io/component: {{ .component }}
 {{- $rules | toYaml -}}
 {{- end -}}
 
-{{- /* The token that relays know the gateway by: made once, kept by upgrades, and the same in all that is rendered. */ -}}
-{{- define "delaytopic.relayToken" -}}
-{{- $given := .Values.gateway.relayToken -}}
-{{- if not $given.made -}}
-{{- $name := printf "%s-gateway" (include "delaytopic.fullname" .) -}}
-{{- $kept := (lookup "v1" "Secret" .Release.Namespace $name).data | default dict -}}
-{{- $_ := set $given "made" (get $kept $given.key | b64dec | default (randAlphaNum 48)) -}}
-{{- end -}}
-{{- $given.made -}}
+{{- /* The Secret that the operator makes for the gateway, unless the values name one. */ -}}
+{{- define "delaytopic.relayTokenSecret" -}}
+{{- default (printf "%s-relay-token" (include "delaytopic.fullname" .)) .Values.gateway.relayToken.secret -}}
 {{- end -}}
 
-{{- define "delaytopic.relayTokenSha256" -}}
-{{- $given := .Values.gateway.relayToken -}}
-{{- if $given.secret -}}
-{{- required "gateway.relayToken.sha256: give the SHA-256 of the token in gateway.relayToken.secret" $given.sha256 -}}
+{{- /* Where pods run, and which go first where nodes are full; call with a dict of values and selector, a text. */ -}}
+{{- define "delaytopic.placement" -}}
+{{- $selector := .selector -}}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+topologySpreadConstraints:
+  {{- if .values.topologySpreadConstraints }}
+  {{- toYaml .values.topologySpreadConstraints | nindent 2 }}
+  {{- else }}
+  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {{- $selector | nindent 8 }}
+  {{- end }}
+  {{- end }}
+{{- end -}}
+
+{{- /*
+Rules of a NetworkPolicy for what goes out; call with a dict of root and policy, the values. Addresses cannot be told:
+brokers and API servers may be anywhere. Rules see the pod behind a Service: OpenShift's name servers listen on 5353.
+*/ -}}
+{{- define "delaytopic.egress" -}}
+{{- if .policy.egress -}}
+{{- toYaml .policy.egress -}}
 {{- else -}}
-{{- include "delaytopic.relayToken" . | sha256sum -}}
+- ports:
+    {{- range list 53 5353 }}
+    - {protocol: UDP, port: {{ . }}}
+    - {protocol: TCP, port: {{ . }}}
+    {{- end }}
+- ports:
+    {{- range concat .policy.egressPorts (.root.Values.operator.relayEgressPorts | default list) | uniq }}
+    - {protocol: TCP, port: {{ int . }}}
+    {{- end }}
 {{- end -}}
 {{- end -}}
 
@@ -123,8 +157,15 @@ app.kubernetes.io/component: {{ .component }}
 {{- with .Values.watchNamespaces }}{{- $_ := set $config "watchNamespaces" . }}{{- end -}}
 {{- if not .Values.relaysEverywhere }}{{- $_ := set $config "relayNamespaces" .Values.relayNamespaces }}{{- end -}}
 {{- if .Values.gateway.enabled }}
-{{- $labels := include "delaytopic.selector" (dict "root" . "component" "gateway") | fromYaml -}}
-{{- $_ := set $config "gateway" (dict "tokenSha256" (include "delaytopic.relayTokenSha256" .) "labels" $labels) -}}
+{{- $gateway := dict "labels" (include "delaytopic.selector" (dict "root" . "component" "gateway") | fromYaml) -}}
+{{- $token := .Values.gateway.relayToken -}}
+{{- if $token.secret }}
+{{- $problem := "gateway.relayToken.sha256: give the SHA-256 of the token in gateway.relayToken.secret" -}}
+{{- $_ := set $gateway "tokenSha256" (required $problem $token.sha256) -}}
+{{- else }}
+{{- $_ := set $gateway "tokenSecret" (dict "name" (include "delaytopic.relayTokenSecret" .) "key" $token.key) -}}
+{{- end }}
+{{- $_ := set $config "gateway" $gateway -}}
 {{- end -}}
 {{- mergeOverwrite (deepCopy .Values.operator) $config | toYaml -}}
 {{- end -}}

@@ -48,7 +48,7 @@ def records_of(
     open_partitions = set(range(partitions))
     give_up_s = time.monotonic() + timeout_seconds
     try:
-        consumer.assign(_last(consumer, topic, partitions, last))
+        consumer.assign(last_places(consumer, topic, partitions, last))
         while open_partitions:
             if time.monotonic() >= give_up_s:
                 raise KafkaUnreachableError(
@@ -64,7 +64,8 @@ def records_of(
         consumer.close()
 
 
-def _last(consumer: Consumer, topic: str, partitions: int, last: int | None) -> list[TopicPartition]:
+def last_places(consumer: Consumer, topic: str, partitions: int, last: int | None) -> list[TopicPartition]:
+    """Return where to read the last so many offsets of each partition, or with None all of it."""
     places = assignment(topic, partitions, FIRST_OFFSET)
     if last is not None:
         for place in places:

@@ -5,7 +5,8 @@ cluster asks for. One that no status speaks of is not there yet, unless it is `m
 it should be.
 
 Secrets are not read. Their digest is in the hash of relays' pods, since relays start anew when one changes: the hash
-that follows from the live configuration takes the place of the one that is there.
+that follows from the live configuration takes the place of the one that is there. The digest of a gateway's token that
+is in a Secret is the one that the relays know.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from delaytopic_api.documents import DelayTopicSpec, Ownership
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.values import AutoscalingMode, Management, ScaleToZero, TopicProvisioning
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.decide.planner import decide_scaling
 from delaytopic_operator.decide.relay_configs import config_place
 from delaytopic_operator.decide.relay_objects import desired_objects, replicas
@@ -74,7 +76,7 @@ def observe(
     seen = Observation(
         key=key,
         now_ms=view.now_ms,
-        config=state.config,
+        config=_with_known_token(state.config, made),
         document=document,
         namespace=_facts(view, key),
         verdict=verdict,
@@ -94,6 +96,13 @@ def observe(
     wanted = desired_objects(seen, verdict, verdict.settings, replicas(seen, verdict.settings, decide_scaling(seen)))
     compared = as_if_read(seen.objects, wanted, seen.secrets_version)
     return replace(seen, objects=compared, fleet=replace(seen.fleet, deployment=_deployment(compared)))
+
+
+def _with_known_token(config: OperatorConfig, made: Sequence[Document]) -> OperatorConfig:
+    live = _live_config(made)
+    known = live.http.pending_token_sha256 if live is not None else None
+    reads_a_secret = config.gateway is not None and config.gateway.token_secret is not None
+    return config.with_relay_token(known) if known is not None and reads_a_secret else config
 
 
 def _facts(view: ClusterView, key: Key) -> NamespaceFacts:

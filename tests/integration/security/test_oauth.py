@@ -28,7 +28,7 @@ from delaytopic_audit.model.manifest import Range, Role
 from delaytopic_audit.reading.client import ReadingJob, batches
 from delaytopic_audit.reading.facts import KafkaFacts
 from delaytopic_audit.reading.settings import client_settings
-from delaytopic_gateway.__main__ import kafka_settings as settings_of_the_gateway
+from delaytopic_gateway.client.kafka_login import kafka_settings as settings_of_the_gateway
 from delaytopic_gateway.client.topics import TopicPlan, admin_client, create_topics, partitions_by_topic
 from delaytopic_local.servers.process import ManagedProcess
 from delaytopic_operator.errors import KafkaNotAuthenticated, KafkaUnavailable

@@ -20,7 +20,10 @@ _CONSTANTS: Final = {name: value for name, value in vars(kinds).items() if isins
 _BY_NAME: Final = {kind.name: kind for kind in kinds.ALL}
 _VERBS: Final = {"get": "get", "list": "list", "pages": "list", "patch": "patch", "delete": "delete"}
 """Of the methods of KubeApi whose first argument is a kind."""
-_WRITTEN_OTHERWISE: Final = (kinds.EVENT, kinds.LEASE, kinds.DELAY_TOPIC, kinds.DELAY_CLASS, kinds.POD)
+_WRITTEN_OTHERWISE: Final = (
+    *(kinds.EVENT, kinds.LEASE, kinds.DELAY_TOPIC, kinds.DELAY_CLASS),
+    *(kinds.POD, kinds.SECRET),
+)
 """Documents of these kinds are not applied like relays: see `_special`. A pod is a template in a ConfigMap."""
 
 
@@ -63,7 +66,7 @@ def _documents() -> Iterator[Access]:
 def _special() -> Iterator[Access]:
     methods = {call.func.attr for call in _calls() if isinstance(call.func, ast.Attribute)}
     yield from (access(verb, kinds.LEASE) for verb in ("create", "update"))
-    yield access("create", kinds.EVENT)
+    yield from (access("create", kind) for kind in (kinds.EVENT, kinds.SECRET))
     for kind in (kinds.DELAY_TOPIC, kinds.DELAY_CLASS):
         yield access("patch", kind)
         if "apply_status" in methods:

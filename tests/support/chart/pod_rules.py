@@ -35,21 +35,31 @@ def _labels(document: Document) -> Iterator[str]:
 
 
 def _pod(document: Document) -> Iterator[str]:
+    if document["kind"] == "Pod":
+        yield from _spec(document["spec"])
     template = document.get("spec", {}).get("template")
     if template is None:
         return
     spec = template["spec"]
+    yield from _spec(spec)
+    if "terminationGracePeriodSeconds" not in spec:
+        yield "says not how long it takes to end"
+    if not document["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items():
+        yield "does not select its own pods"
+    for container in spec["containers"]:
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            if probe not in container:
+                yield f"container {container['name']}: has no {probe}"
+
+
+def _spec(spec: Document) -> Iterator[str]:
     context = spec["securityContext"]
     if not (context["runAsNonRoot"] and context.get("runAsUser") != 0):
         yield "runs as root"
     if context["seccompProfile"] != {"type": "RuntimeDefault"}:
         yield "has no seccomp profile"
-    if "terminationGracePeriodSeconds" not in spec:
-        yield "says not how long it takes to end"
     if spec.get("enableServiceLinks") is not False:
         yield "gets the addresses of all services as environment"
-    if not document["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items():
-        yield "does not select its own pods"
     for container in spec["containers"]:
         yield from (f"container {container['name']}: {problem}" for problem in _container(container))
 
@@ -60,9 +70,6 @@ def _container(container: Document) -> Iterator[str]:
     name, _, tag = container["image"].rpartition(":")
     if not name or tag == "latest" or "/" in tag:
         yield f"image {container['image']} names no version"
-    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-        if probe not in container:
-            yield f"has no {probe}"
     resources = container["resources"]
     if not {"cpu", "memory"} <= resources["requests"].keys() or "memory" not in resources["limits"]:
         yield "has no requests, or no limit of memory"

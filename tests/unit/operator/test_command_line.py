@@ -68,6 +68,7 @@ def test_outside_of_a_cluster_it_says_what_to_give_it(monkeypatch: pytest.Monkey
     [
         ({"kind": "OperatorConfig", "workers": 0}, "workers"),
         ({"kind": "OperatorConfig", "resnyc": "5m"}, "resnyc"),
+        ({"kind": "OperatorConfig", "gateway": {}}, "gateway: set exactly one of tokenSha256 and tokenSecret"),
         ({"kind": "DelayTopic"}, "kind: must be OperatorConfig"),
         (None, "must hold one OperatorConfig, not 0 documents"),
     ],

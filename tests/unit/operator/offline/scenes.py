@@ -60,9 +60,9 @@ def steps(outcome: Outcome) -> list[str]:
     return [f"{step.action} {step.object.split()[0]}" for step in only(outcome).steps]
 
 
-def converged(*documents: Document, secrets_hash: str | None = None) -> ClusterState:
+def converged(*documents: Document, config: OperatorConfig | None = None) -> ClusterState:
     """A cluster to which the documents were applied, and in which the operator has nothing left to do."""
-    state = ClusterState(OperatorConfig(), is_there=True)
+    state = ClusterState(config or OperatorConfig(), is_there=True)
     places = {each["metadata"]["namespace"] for each in documents if each["kind"] == "DelayTopic"}
     spaces = {name: applied(namespace(name), None, NOW_MS) for name in places}
     made, topics = [], []

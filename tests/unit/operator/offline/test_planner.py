@@ -22,6 +22,7 @@ from tests.unit.operator.offline.scenes import (
 )
 
 from delaytopic_cli.plan.text import text_lines
+from delaytopic_operator.config import GatewayConfig, OperatorConfig, TokenSecret
 from delaytopic_operator.offline.cluster_view import ClusterState
 from delaytopic_operator.offline.outcome import EXIT_CODES, Judgement
 from delaytopic_operator.resources.identity import CONFIG_HASH, stamped
@@ -206,6 +207,16 @@ def test_what_secrets_hold_is_taken_to_be_unchanged() -> None:
     # Then nothing is to do, and a change is one as ever
     assert steps(against(secret, TOPIC)) == []
     assert steps(against(secret, delay_topic(precision="200ms")))[1:] == ["Create ConfigMap", "Update Deployment"]
+
+
+def test_a_gateways_token_that_is_in_a_secret_is_taken_to_be_the_one_that_relays_know() -> None:
+    told = OperatorConfig(gateway=GatewayConfig(token_sha256="0a" * 32))
+    reads = OperatorConfig(gateway=GatewayConfig(token_secret=TokenSecret(name="delaytopic-relay-token")))
+    state = replace(converged(STANDARD, TOPIC, config=told), config=reads)
+
+    outcome = against(state, STANDARD, TOPIC)
+
+    assert steps(outcome) == []
 
 
 def test_objects_that_may_not_be_read_are_taken_to_be_as_the_operator_makes_them() -> None:
