@@ -28,7 +28,7 @@ BOMB = [1_000_000] * 64
 LARGER_THAN_ANY = [101_000_000]
 MOST_STARTS = 20
 """A relay that ends by what its client fetches before it is told to pause has not been counted."""
-"""What the client unpacks of zstd: as much as it would receive."""
+"""The most that the client unpacks of zstd: as much as it would receive."""
 
 
 def send(route: Route, partition: int, records: int = 5) -> None:
