@@ -60,7 +60,7 @@ def steps(outcome: Outcome) -> list[str]:
     return [f"{step.action} {step.object.split()[0]}" for step in only(outcome).steps]
 
 
-def converged(*documents: Document, secrets_hash: str | None = None) -> ClusterState:
+def converged(*documents: Document) -> ClusterState:
     """A cluster to which the documents were applied, and in which the operator has nothing left to do."""
     state = ClusterState(OperatorConfig(), is_there=True)
     places = {each["metadata"]["namespace"] for each in documents if each["kind"] == "DelayTopic"}
