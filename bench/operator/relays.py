@@ -6,13 +6,13 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from threading import Event, Thread
 from typing import Any, Self
 
 from playground.kube.kube_client import KubeClient, Object, RequestRefused, Watch
+from urllib3.exceptions import HTTPError
 
 from delaytopic_api.relay import DueBin, RelayState, RelayStatus, ShardState, ShardStatus
 from delaytopic_api.values import BackendType, Guarantee
@@ -61,7 +61,7 @@ class RelaysAsPods:
     def _run(self) -> None:
         known: set[str] = set()
         while not self._stopping.is_set():
-            with suppress(RequestRefused, OSError, HTTPException):
+            with suppress(RequestRefused, HTTPError):
                 for pod in self._pods():
                     if pod["metadata"]["uid"] not in known:
                         known.add(pod["metadata"]["uid"])

@@ -20,10 +20,6 @@ class Cluster(Protocol):
     def docker(self) -> DockerEngine:
         """Return where images for it are built."""
 
-    @property
-    def enforces_network_policies(self) -> bool:
-        """Tell whether a NetworkPolicy keeps anything away; where none does, it is accepted and changes nothing."""
-
     def load_images(self, *references: str) -> None:
         """Make images of the engine known to its nodes."""
 

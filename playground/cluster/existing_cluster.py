@@ -39,11 +39,6 @@ class ExistingCluster:
         """The engine of this machine; a private one is started when there is none."""
         return start_engine()
 
-    @property
-    def enforces_network_policies(self) -> bool:
-        """Nobody knows."""
-        return False
-
     def load_images(self, *references: str) -> None:
         """Run the owner's command for each; raises CommandFailed."""
         for reference in references:

@@ -17,7 +17,6 @@ from playground.cluster.errors import CommandFailed, NotReady
 from playground.cluster.go_programs import kind_program
 from playground.cluster.images_on_node import identities, lacking
 from playground.cluster.node_image import ensure_node_image
-from playground.without_registry.node_image import OWN_REPOSITORY
 from playground.without_registry.private_engine import PrivateEngine
 
 from delaytopic_process.waiting import wait_until
@@ -62,12 +61,6 @@ class KindCluster:
     def node(self) -> str:
         """The name of its only node, which is that of the container, too."""
         return f"{self.name}-control-plane"
-
-    @property
-    def enforces_network_policies(self) -> bool:
-        """Kind's published image does, ours has only a bridge."""
-        image = self.docker("container", "inspect", "--format={{.Config.Image}}", self.node).strip()
-        return not image.startswith(f"{OWN_REPOSITORY}:")
 
     def start(self) -> Self:
         """Have it up, with names that resolve in it; at once when it is up already."""

@@ -1,23 +1,27 @@
-"""Plain REST with the API server, for the tests' own needs: no discovery, no models, no retries."""
+"""Requests to an API server by their paths, with documents as plain dicts, through the client of `kubernetes`."""
 
 from __future__ import annotations
 
-import http.client
 import json
 import socket
-import ssl
 from collections.abc import Iterator
 from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlencode, urlsplit
 
-from playground.kube.certificates import KeyPair
+from kubernetes import config as kubernetes_config
+from kubernetes.client import ApiClient, Configuration
+from urllib3 import HTTPResponse
+from urllib3.exceptions import HTTPError
 
 Object = dict[str, Any]
 
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 ANSWER_SECONDS = 30.0
+_load: Any = kubernetes_config
+"""Without types of its own."""
 
 
 class RequestRefused(Exception):
@@ -38,15 +42,19 @@ class Change(NamedTuple):
 
 
 class Watch:
-    """The changes of a collection, one after the other, until the server's time is over or `close` is called."""
+    """The changes of a collection, one after the other, until the server's time is over or `close` is called.
 
-    def __init__(self, response: http.client.HTTPResponse, connection: socket.socket) -> None:
+    Not `kubernetes.watch.Watch`, which forgets a stop that comes before its stream.
+    """
+
+    def __init__(self, response: HTTPResponse) -> None:
         self._response = response
-        self._connection = connection
+        connection: Any = response.connection  # None only of a response that was read
+        self._connection = connection.sock
         self._closed = False
 
     def __iter__(self) -> Iterator[Change]:
-        """Raises RequestRefused (410) when the version asked for is too long ago, OSError when the server goes."""
+        """Raises RequestRefused (410) when the version asked for is too long ago, HTTPError when the server goes."""
         with self._response:
             for line in self._lines():
                 if not line.endswith(b"\n"):
@@ -66,22 +74,24 @@ class Watch:
     def _lines(self) -> Iterator[bytes]:
         try:
             yield from self._response
-        except (OSError, ValueError, http.client.HTTPException):
+        except HTTPError:
             if not self._closed:
                 raise
 
 
 class KubeClient:
-    """Requests as one user. Safe in several threads: each request has its own connection.
+    """Requests as one user. Safe in several threads; nothing is tried again.
 
-    Every method raises RequestRefused, and OSError or http.client.HTTPException while the server is away.
+    Every method raises RequestRefused, and urllib3's HTTPError while the server is away.
     """
 
-    def __init__(self, url: str, context: ssl.SSLContext, *, token: str | None = None, agent: str = "tests") -> None:
+    def __init__(self, kubeconfig: Path, *, agent: str = "tests") -> None:
         """`agent` is the user agent, by which the audit log tells clients of one user apart."""
-        self._server = urlsplit(url)
-        self._context = context
-        self._headers = {"User-Agent": agent} | ({"Authorization": f"Bearer {token}"} if token else {})
+        configuration = Configuration()
+        _load.load_kube_config(str(kubeconfig), client_configuration=configuration, persist_config=False)
+        configuration.retries = 0
+        self._client = ApiClient(configuration)
+        self._client.user_agent = agent
 
     def get(self, path: str, **query: str) -> Object:
         """An object, or a list of them, such as `/api/v1/namespaces/shop/pods`."""
@@ -113,7 +123,7 @@ class KubeClient:
         try:
             return self.get(path)
         except RequestRefused as refused:
-            if refused.status != http.client.NOT_FOUND:
+            if refused.status != HTTPStatus.NOT_FOUND:
                 raise
             return None
 
@@ -127,44 +137,39 @@ class KubeClient:
         query: dict[str, str] | None = None,
     ) -> Object:
         """Any request that is answered with JSON."""
-        response, _ = self._send(method, path, body, content_type, query or {}, ANSWER_SECONDS)
-        with response:
-            return dict(json.loads(response.read() or b"{}"))
+        return dict(json.loads(self._send(method, path, body, content_type, query).data or b"{}"))
 
     def text(self, path: str) -> str:
         """A page that is not JSON, such as `/metrics`."""
-        response, _ = self._send("GET", path, None, "", {}, ANSWER_SECONDS)
-        with response:
-            return response.read().decode()
+        return self._send("GET", path).data.decode()
 
     def watch(self, path: str, resource_version: str, *, seconds: int, **query: str) -> Watch:
         """Return what changes after a version, for some seconds."""
         asked = {"watch": "true", "resourceVersion": resource_version, "timeoutSeconds": str(seconds), **query}
-        return Watch(*self._send("GET", path, None, "", asked, seconds + ANSWER_SECONDS))
+        return Watch(self._send("GET", path, query=asked, seconds=seconds + ANSWER_SECONDS))
 
     def _send(
-        self, method: str, path: str, body: Object | None, content_type: str, query: dict[str, str], timeout: float
-    ) -> tuple[http.client.HTTPResponse, socket.socket]:
-        host, port = str(self._server.hostname), self._server.port
-        connection = http.client.HTTPSConnection(host, port, context=self._context, timeout=timeout)
-        content = None if body is None else json.dumps(body)
-        headers = self._headers | ({"Content-Type": content_type} if body is not None else {})
-        # The response keeps the socket open, and closing the response closes it.
-        connection.request(method, f"{path}?{urlencode(query)}", content, headers | {"Connection": "close"})
-        channel = connection.sock
-        response = connection.getresponse()
-        if response.status >= http.client.BAD_REQUEST:
-            with response:
-                raise RequestRefused(response.status, _answer(response.read()))
-        return response, channel
-
-
-def client_context(authority: str, pair: KeyPair | None = None) -> ssl.SSLContext:
-    """TLS that trusts an authority (a file), and shows a certificate if there is one."""
-    context = ssl.create_default_context(cafile=authority)
-    if pair is not None:
-        context.load_cert_chain(pair.certificate, pair.key)
-    return context
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        content_type: str = "application/json",
+        query: dict[str, str] | None = None,
+        seconds: float = ANSWER_SECONDS,
+    ) -> HTTPResponse:
+        """Return the answer, of which nothing has been read yet."""
+        request = self._client.param_serialize(
+            method,
+            path,
+            query_params=list((query or {}).items()),
+            header_params={"Content-Type": content_type} if body is not None else {},
+            body=body,
+            auth_settings=["BearerToken"],
+        )
+        response: HTTPResponse = self._client.call_api(*request, _request_timeout=seconds).response
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            raise RequestRefused(response.status, _answer(response.data))
+        return response
 
 
 def _answer(content: bytes) -> Object:

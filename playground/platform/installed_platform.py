@@ -30,7 +30,6 @@ from playground.platform.installation import (
     shared_ledger,
     trial_values,
 )
-from playground.platform.kubeconfig import client_of
 from playground.platform.node_data import delete_data
 from playground.platform.pod_runs import message_of_job
 
@@ -70,7 +69,7 @@ class InstalledPlatform:
         """In the cluster of a kubeconfig, with the chart of this checkout; `directory` is for what programs keep."""
         kubectl = Kubectl(programs.kubectl, kubeconfig, directory / "kubectl")
         helm = Helm(programs.helm, directory / "helm", kubeconfig)
-        return cls(client_of(kubeconfig, directory), kubectl, helm, CHART, images)
+        return cls(KubeClient(kubeconfig, agent="e2e"), kubectl, helm, CHART, images)
 
     def install_all(self) -> None:
         """Everything; it runs when this returns."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http.client import HTTPException
 from typing import Any
 
 from playground.kube.awaiting import await_object
-from playground.kube.kube_client import KubeClient, Object
+from playground.kube.kube_client import KubeClient, Object, RequestRefused
 from playground.kube.pods import pods_of
+from urllib3.exceptions import HTTPError
 
 RESTRICTED = {
     "allowPrivilegeEscalation": False,
@@ -96,7 +96,7 @@ def _last_words(client: KubeClient, pod: Object) -> str:
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     try:
         return f"{name}: {client.text(f'/api/v1/namespaces/{namespace}/pods/{name}/log')[-3_000:]}"
-    except (OSError, HTTPException) as error:
+    except (RequestRefused, HTTPError) as error:
         return f"{name}: {error}; {pod.get('status')}"
 
 

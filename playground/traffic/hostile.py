@@ -19,8 +19,6 @@ Header = tuple[str, str | bytes | None]
 DAY_MS: Final = 86_400_000
 MANY_HEADERS: Final = 50_000
 FLUSH_SECONDS: Final = 60
-CONTROLS: Final = ("at", "after", "expires-at", "action", "id", "cron", "to")
-GARBAGE: Final = (b"", b"-1", b"9" * 5_000, b"1e9", b"\x1b]0;owned\x07", b"2026-13-45T99:99", None)
 
 
 @dataclass(frozen=True)

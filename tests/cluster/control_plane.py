@@ -6,7 +6,6 @@ network between pods; `tests.cluster.node.local_node` plays a node.
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +16,11 @@ from typing import Final, NamedTuple, Self
 import yaml
 from images.tools.binaries import Programs
 from playground.kube.certificates import Authority
-from playground.kube.kube_client import KubeClient, Object, RequestRefused, client_context
+from playground.kube.kube_client import KubeClient, Object, RequestRefused
 from playground.kube.kubectl import Kubectl
 from tests.cluster.audit import POLICY, AuditLog
 from tests.cluster.kubeconfig import certificate_user, write_kubeconfig
+from urllib3.exceptions import HTTPError
 
 from delaytopic_local.errors import ServerStartError
 from delaytopic_local.servers.process import ManagedProcess, free_port
@@ -90,7 +90,7 @@ class ControlPlane:
         self._authority = Authority(directory / "certificates", own / "certificates")
         self.audit = AuditLog(directory / "audit.log")
         self.kubeconfig = self.kubeconfig_for_user("admin", groups=["system:masters"])
-        self.client = self.client_for_user("admin", groups=["system:masters"])
+        self.client = KubeClient(self.kubeconfig)
         self.kubectl = self.kubectl_with(self.kubeconfig)
 
     @property
@@ -115,13 +115,11 @@ class ControlPlane:
 
     def client_for_user(self, name: str, groups: Sequence[str] = (), *, agent: str = "tests") -> KubeClient:
         """REST as a user with a certificate."""
-        pair = self._authority.user(name, groups)
-        return KubeClient(self.url, client_context(str(self._authority.certificate), pair), agent=agent)
+        return KubeClient(self.kubeconfig_for_user(name, groups), agent=agent)
 
     def client_for_service_account(self, namespace: str, name: str, *, agent: str = "tests") -> KubeClient:
         """REST as a ServiceAccount that exists."""
-        token = self.service_account_token(namespace, name)
-        return KubeClient(self.url, client_context(str(self._authority.certificate)), token=token, agent=agent)
+        return KubeClient(self.kubeconfig_for_service_account(namespace, name), agent=agent)
 
     def service_account_token(self, namespace: str, name: str) -> str:
         """A token for an hour, as a pod would get it; a new namespace's `default` account comes a moment after it."""
@@ -286,7 +284,7 @@ class OwnControlPlane(ControlPlane):
     def _is_ready(self) -> bool:
         try:
             return self.client.text("/readyz") == "ok"
-        except (OSError, http.client.HTTPException, RequestRefused):
+        except (HTTPError, RequestRefused):
             return False
 
     def _manager_works(self) -> bool:

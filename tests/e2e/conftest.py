@@ -16,10 +16,10 @@ from playground.cluster.clusters import Cluster
 from playground.cluster.existing_cluster import ExistingCluster
 from playground.cluster.kind_cluster import KindCluster
 from playground.images.build import build_all
+from playground.kube.kube_client import KubeClient
 from playground.platform.beginning import begin
 from playground.platform.installation import Images
 from playground.platform.installed_platform import CommandLines, InstalledPlatform
-from playground.platform.kubeconfig import client_of
 from tests.e2e.support.preparing import preparing
 from tests.e2e.support.team import MakeTeam, Team
 from tests.e2e.support.vacancy import require_vacancy
@@ -28,16 +28,14 @@ KINDS = ("kind", "existing")
 
 
 @pytest.fixture(scope="session")
-def cluster_and_images(
-    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Cluster, Images]]:
+def cluster_and_images(pytestconfig: pytest.Config) -> Iterator[tuple[Cluster, Images]]:
     """Return the cluster that E2E_CLUSTER names; the images are known to its nodes."""
     wanted = os.environ.get("E2E_CLUSTER", "kind")
     if wanted not in KINDS:
         pytest.fail(f"E2E_CLUSTER={wanted}: allowed are {' and '.join(KINDS)}", pytrace=False)
     if wanted == "existing":
         with preparing(pytestconfig):
-            prepared = take_existing(tmp_path_factory.mktemp("client"))
+            prepared = take_existing()
         yield prepared
         return
     kind = KindCluster()
@@ -51,10 +49,10 @@ def cluster_and_images(
             kind.stop()
 
 
-def take_existing(directory: Path) -> tuple[Cluster, Images]:
-    """The cluster of KUBECONFIG, if nothing of ours is in it; `directory` is for the client's files."""
+def take_existing() -> tuple[Cluster, Images]:
+    """The cluster of KUBECONFIG, if nothing of ours is in it."""
     existing = ExistingCluster.from_environment()
-    require_vacancy(client_of(existing.kubeconfig, directory))
+    require_vacancy(KubeClient(existing.kubeconfig, agent="e2e"))
     images = build_all(existing.docker)
     existing.load_images(*images.values())
     return existing, images

@@ -1,4 +1,4 @@
-"""What was not prepared is never passed over in silence."""
+"""A part that was not prepared is never passed over in silence."""
 
 from __future__ import annotations
 

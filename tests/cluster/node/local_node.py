@@ -22,7 +22,8 @@ from playground.kube.kube_client import Change, RequestRefused, Watch
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.addresses import PodAddresses
 from tests.cluster.node.files import Object
-from tests.cluster.node.runner import AWAY, PodRunner
+from tests.cluster.node.runner import PodRunner
+from urllib3.exceptions import HTTPError
 
 from delaytopic_local.servers.process import ManagedProcess
 
@@ -114,7 +115,7 @@ class LocalNode:
         while not self._ending.is_set():
             try:
                 self._list_and_watch()
-            except (RequestRefused, *AWAY):
+            except (RequestRefused, HTTPError):
                 self._ending.wait(RETRY_SECONDS)
 
     def _list_and_watch(self) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import http.client
 import threading
 import time
 from collections.abc import Callable, Set
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from tests.cluster.node.command import ConfigurationMissing, container_environme
 from tests.cluster.node.container import Container, timestamp
 from tests.cluster.node.files import VolumeNotReady, pod_root, remove_volumes, write_volumes
 from tests.cluster.node.status import pod_status
+from urllib3.exceptions import HTTPError
 
 Object = dict[str, Any]
 
@@ -21,7 +22,6 @@ STEP_SECONDS = 0.1
 # A kubelet takes up to a minute to show a changed ConfigMap to a pod.
 REFRESH_SECONDS = 1.0
 _COLLECTIONS = {"configMap": "configmaps", "secret": "secrets"}
-AWAY = (OSError, http.client.HTTPException)
 
 
 class PodRunner:
@@ -96,9 +96,9 @@ class PodRunner:
         try:
             action()
         except RequestRefused as refused:
-            if refused.status == http.client.NOT_FOUND:
+            if refused.status == HTTPStatus.NOT_FOUND:
                 self.abandon()
-        except AWAY:
+        except HTTPError:
             return
 
     def _bind(self) -> None:
@@ -177,7 +177,7 @@ class PodRunner:
             self._client.delete(self.path, gracePeriodSeconds=0, preconditions={"uid": uid})
         except RequestRefused:
             return True  # it has gone, or another pod has its name
-        except AWAY:
+        except HTTPError:
             return False
         return True
 

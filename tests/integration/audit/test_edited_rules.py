@@ -89,7 +89,7 @@ def left(route: Route) -> Counter[str]:
 
 
 def doubts(report: Report) -> list[str]:
-    """What the report says of the rules by which it judged."""
+    """Return the notes of a report on the rules by which it judged."""
     return [note for note in report.notes if "judged wrongly" in note or "could not be learned" in note]
 
 

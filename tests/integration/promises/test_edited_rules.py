@@ -131,7 +131,7 @@ EVERY_DAY = {
     (REDIS, "to headers", "restarted"),
     (BUCKETS, "to another fixed delay", "restarted"),
 }
-"""What a rollout adds is the same whatever is edited, and in which backend it waits."""
+"""A rollout adds the same in all other cases, whatever is edited and in whichever backend it waits."""
 
 
 @pytest.fixture(scope="module")

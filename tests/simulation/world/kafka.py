@@ -74,7 +74,7 @@ class Kafka:
         self.cuts: list[Mapping[int, int]] = []
         """Where each change ended these logs, by shard."""
         self.accepted = NOTHING_ACCEPTED
-        """What a person has said to the relays that start."""
+        """The losses that a person has accepted for the relays that start."""
         self.source = {partition: SourceLog(partition) for partition in range(partitions)}
         self.target: list[Sent] = []
         self.stored: dict[tuple[str, int], list[Sent | None]] = {}

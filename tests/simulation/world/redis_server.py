@@ -30,7 +30,7 @@ class RedisServer:
         self.is_full = False
         """True if it has reached maxmemory: a script whose first write may take memory is refused."""
         self.former: list[Keys] = []
-        """What servers have that were the primary before, in their order."""
+        """The keys of the servers that were the primary before, in their order."""
         self._scripts: set[str] = set()
         self._known: dict[str, Callable[[list[bytes], list[bytes]], list[Any]]] = {
             PUT.digest: self._put,

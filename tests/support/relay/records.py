@@ -40,8 +40,6 @@ night.
 """
 ONLY_BUCKETS = pytest.mark.parametrize("backend", [BUCKETS], indirect=True)
 """For a test of what happens to bucket topics."""
-IN_PYTHON_TOO = pytest.mark.parametrize("speedups", [True, False], ids=["in C", "in Python"], indirect=True)
-"""For a test whose relays may have the speedups or not."""
 LARGEST_REQUEST_BYTES = 16 << 20
 ANY_PARTITION = -1
 

@@ -30,7 +30,7 @@ _JSON: Final = "application/json"
 
 @dataclass(frozen=True)
 class Answer:
-    """What the token endpoint says instead of giving a token."""
+    """Response of the token endpoint in place of a token."""
 
     status: int
     body: str
@@ -50,7 +50,7 @@ class Issuer:
     answer: Answer | None = None
     """While it is set, nobody gets a token."""
     unheard: int = 0
-    """How often it was said."""
+    """The number of requests that it answered."""
     scopes: list[str | None] = field(default_factory=list)
     """Those asked for, of each token that was given, in order."""
 

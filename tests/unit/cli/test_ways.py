@@ -41,7 +41,7 @@ LETTERS = [
 
 
 class Said(NamedTuple):
-    """What a command did."""
+    """Exit code and output of a command."""
 
     code: int
     out: str

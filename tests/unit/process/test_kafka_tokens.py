@@ -1,4 +1,4 @@
-"""What the client library says of tokens that it did not get, as causes that somebody can look at."""
+"""The client library's words on tokens that it did not get, as causes that somebody can look at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person accepts on a relay's command line."""
+"""Losses that a person accepts on a relay's command line."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ ROOM_KIB = 48 << 10
 BOMB = [1_000_000] * 64
 """Unpacked, and as records for the target: 61 MiB. In the log: 64 kB."""
 LARGER_THAN_ANY = [101_000_000]
+"""More than the client unpacks of zstd, which is as much as it would receive."""
 MOST_STARTS = 20
 """A relay that ends by what its client fetches before it is told to pause has not been counted."""
-"""What the client unpacks of zstd: as much as it would receive."""
 
 
 def send(route: Route, partition: int, records: int = 5) -> None:

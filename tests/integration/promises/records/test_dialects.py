@@ -33,7 +33,7 @@ def records_beside(route: Route, produced: int) -> list[Beside]:
 
 
 EVERY_DAY = ("BlackBox", "Scheduler", "Redelivery")
-"""What dialects do beside a delivery: nothing, tombstones and copies, records that are put off. All tables run in
+"""One dialect for each step beside a delivery: none, tombstones and copies, records that are put off. All tables run in
 memory every day: what they differ in are pure steps.
 """
 

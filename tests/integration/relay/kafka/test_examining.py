@@ -35,7 +35,7 @@ def examiner_of(kafka: KafkaAddress, topic: str, limit_bytes: int = LIMIT) -> Ka
 
 
 def verdict(examiner: KafkaExaminer, start: int, until: int = 0) -> TooLarge | None:
-    """What an examiner finds, which takes as long as it takes."""
+    """Await the verdict of an examiner, however long it takes."""
 
     def told() -> tuple[TooLarge | None] | None:
         try:

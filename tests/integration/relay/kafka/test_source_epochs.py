@@ -28,7 +28,7 @@ CUT, ABORTED, REPLACED = "cut", "aborted", "replaced"
 
 
 class Seen(NamedTuple):
-    """What sources have found on three logs of a broker that started three times."""
+    """Findings of sources on three logs of a broker that started three times."""
 
     epochs: dict[str, list[int]]
     """Of the log's end, after each start at which it was looked at."""

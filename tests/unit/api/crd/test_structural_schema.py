@@ -27,7 +27,7 @@ class Whole(Model):
     """A whole."""
 
     kind: Literal["Whole"]
-    """Which kind."""
+    """Its kind."""
     part: Part | None = None
     """Its own
     description."""
@@ -46,7 +46,7 @@ SIZE = {
     **Quantity.schema,
 }
 FIELDS = {
-    "kind": {"description": "Which kind.", "type": "string", "enum": ["Whole"]},
+    "kind": {"description": "Its kind.", "type": "string", "enum": ["Whole"]},
     "part": {
         "description": "Its own description.",
         "type": "object",

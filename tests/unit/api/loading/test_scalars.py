@@ -1,4 +1,4 @@
-"""What is read and written for a scalar, against a table of what Kubernetes reads."""
+"""Scalars as they are read and written, against a table of what Kubernetes reads."""
 
 from __future__ import annotations
 

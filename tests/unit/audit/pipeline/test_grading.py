@@ -1,4 +1,4 @@
-"""Which minutes a run grades, and what it remembers of the rules of runs before."""
+"""The minutes that a run grades, and its memory of the rules of runs before."""
 
 from __future__ import annotations
 

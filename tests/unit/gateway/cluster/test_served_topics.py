@@ -1,4 +1,4 @@
-"""Which DelayTopics of a cluster a gateway serves, and which pods it takes for relays."""
+"""The DelayTopics of a cluster that a gateway serves, and the pods that it takes for relays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which jobs a gateway keeps in memory."""
+"""The jobs that a gateway keeps in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which list of which relay a job believes."""
+"""A job's choice of the relay, and of the list, that it believes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits and what could not be delivered, as lines for people."""
+"""Records that wait and records that could not be delivered, as lines for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What relays start from stays for as long as one of them may, and no longer."""
+"""A configuration stays for as long as a relay may start from it, and no longer."""
 
 from __future__ import annotations
 

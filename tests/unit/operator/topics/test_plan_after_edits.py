@@ -16,7 +16,7 @@ from delaytopic_operator.topics.plan import TopicPlan
 HOUR_MS = 3_600_000
 NOW_MS = 1_795_269_686_000
 LONG_MS = (24 + 168) * HOUR_MS
-"""What a maxDelay of 24h asks for."""
+"""The retention that a maxDelay of 24h asks for."""
 DAY_LONG, HOUR_LONG = {"maxDelay": "24h"}, {"maxDelay": "1h"}
 
 

@@ -1,4 +1,4 @@
-"""Which record is committed as the last one below a position, where more or less was read than lies below it."""
+"""The record that is committed as the last one below a position, where more or less was read than lies below it."""
 
 from __future__ import annotations
 

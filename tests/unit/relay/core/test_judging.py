@@ -1,4 +1,4 @@
-"""Whether a partition goes on, by what is committed and what its source is: the cases of `judge`."""
+"""Partitions that go on and partitions that do not, by their commit and their source: the cases of `judge`."""
 
 from __future__ import annotations
 

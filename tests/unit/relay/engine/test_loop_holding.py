@@ -28,7 +28,7 @@ from delaytopic_relay.delivery.reachability import Destination
 OTHER = "other"
 LONG_MS = 120_000
 ONCE_MS = 6_000
-"""What a bad topic may cost once, with the steps of a test."""
+"""The most that a bad topic may cost once, with the steps of a test."""
 BOTH = pytest.mark.parametrize("transactional", [True, False])
 
 
@@ -65,7 +65,7 @@ def sent_to(world: World, topic: str) -> int:
 
 
 def latest_ms(world: World, partition: int, due_ms: list[int]) -> int:
-    """How late the last of a shard's records was that are due at these times, in their order."""
+    """Return the greatest lateness of a partition's records, which are due at these times, in their order."""
     sent = [each.sent_ms for each in deliveries(world) if each.partition == partition and not each.dead]
     return max(at_ms - due for at_ms, due in zip(sent, due_ms, strict=True))
 

@@ -1,4 +1,4 @@
-"""What a relay does when the source is not what progress was committed for, and when the offsets are gone."""
+"""A relay whose source is not the one that progress was committed for, or whose offsets are gone."""
 
 from __future__ import annotations
 
