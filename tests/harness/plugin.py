@@ -77,7 +77,7 @@ def workers(config: pytest.Config) -> int:
     A night computes more, and has as many as there are processors.
     """
     processors = os.cpu_count() or 1
-    return processors if _is_of_night(config) else 2 * processors
+    return processors if _is_of_night(config) else processors + (processors + 1) // 2
 
 
 def _end_with_the_parent() -> None:
