@@ -17,8 +17,8 @@ from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.observe.observer import Observer
 from delaytopic_operator.report.status import StatusMetrics
 
-LEAST_SHARE: Final = 0.75
-"""Of the time until the next reconciliation at the latest; the rest is chance, so that they spread."""
+SPREAD: Final = 0.1
+"""Of the time until the next reconciliation at the latest, by chance on top of it, so that they spread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,6 @@ class FleetLooks:
         found = steady(seen, decided) if outcome.failure is None else None
         if found is None:
             return
-        share = LEAST_SHARE + (1 - LEAST_SHARE) * self._random()
+        until_ms = seen.now_ms + int(self._interval_ms * (1 + SPREAD * self._random()))
         with self._lock:
-            self._known[seen.key] = _Known(found, judged_by, seen.now_ms + int(self._interval_ms * share))
+            self._known[seen.key] = _Known(found, judged_by, until_ms)

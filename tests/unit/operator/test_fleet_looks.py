@@ -71,7 +71,7 @@ def test_a_namespace_or_a_secret_that_changed_brings_a_reconciliation(looks: Fle
 
 
 def test_a_status_shows_numbers_after_its_interval_at_the_latest(looks: FleetLooks) -> None:
-    last_ms = SEEN.now_ms + INTERVAL_MS * 3 // 4
+    last_ms = SEEN.now_ms + INTERVAL_MS
 
     assert [look(looks, now_ms=last_ms - 1), look(looks, now_ms=last_ms)] == [NEXT_LOOK, None]
 
