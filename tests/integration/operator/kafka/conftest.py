@@ -12,7 +12,8 @@ from delaytopic_operator.kafka.admin import KafkaClusters
 
 @pytest.fixture
 def clusters() -> Iterator[KafkaClusters]:
-    opened = KafkaClusters()
+    # What was read is not kept: looks follow each other at once, and each says how it is then.
+    opened = KafkaClusters(poll_s=0)
     yield opened
     opened.close()
 

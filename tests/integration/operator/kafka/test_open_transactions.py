@@ -14,6 +14,7 @@ from tests.support.operator.kafka_help import made, wait_for
 from tests.support.operator.scenes import document, seen
 from tests.support.relay.records import Sent, produce
 
+from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.decide.held_back import held_back
 from delaytopic_operator.kafka.admin import KafkaClusters
 from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen
@@ -25,7 +26,7 @@ IN_FRONT, BEHIND = 3, 7
 
 
 class Looks:
-    """One DelayTopic of the source, looked at every minute."""
+    """One DelayTopic of the source, looked at every other minute, from now on."""
 
     def __init__(self, kafka: KafkaAddress, clusters: KafkaClusters, topic: str, **schedule: str) -> None:
         self._observer = TopicsObserver(clusters, None)  # type: ignore[arg-type]
@@ -41,14 +42,14 @@ class Looks:
         }
         found = document(deleted_ms=None, **spec)
         del found["spec"]["delayClassName"]
-        self._seen = self._looked = seen(found)
+        self._seen = self._looked = seen(found, now_ms=epoch_ms())
         self.begun_ms = self._seen.now_ms
 
     def look(self) -> TopicsSeen:
         assert self._seen.accepted is not None
         topics = self._observer.observe(self._seen, self._seen.accepted)
         self._looked = replace(self._seen, topics=topics.topics)
-        self._seen = replace(self._seen, now_ms=self._seen.now_ms + LASTS_MS)
+        self._seen = replace(self._seen, now_ms=self._seen.now_ms + 2 * LASTS_MS)
         return topics
 
     def transactions(self) -> tuple[Mapping[int, OpenTransaction], list[str]]:
@@ -94,8 +95,10 @@ def test_an_open_transaction_is_named_from_the_second_look_on_until_it_ends(
     # The marker reaches the partition some time after the coordinator has answered.
     wait_for(lambda: looks.transactions() == ({}, []))
 
-    named = {1: OpenTransaction(IN_FRONT, looks.begun_ms, held_back=BEHIND + 1)}
+    since_ms = second[0][1].since_ms
+    named = {1: OpenTransaction(IN_FRONT, since_ms, held_back=BEHIND + 1)}
     assert (first, second) == (({}, []), (named, ["TransactionOpen"]))
+    assert looks.begun_ms <= since_ms < looks.begun_ms + LASTS_MS
 
 
 def test_scaling_counts_what_relays_can_read_and_no_record_behind_an_open_transaction(
