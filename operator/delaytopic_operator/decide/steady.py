@@ -33,7 +33,7 @@ class Steady:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a look at the numbers decided."""
+    """The outcome of a look at the numbers."""
 
     decision: Decision | None
     next_at_ms: int

@@ -192,8 +192,9 @@ class ObjectCache:
         """Return what came, changed or went since a revision; all that there is where that is too long ago."""
         with self._lock:
             entries, now, news = self._entries[kind.plural], self._revisions[kind.plural], self._news[kind.plural]
-            is_all = not 0 < now - revision <= len(news) and now != revision
-            refs = entries.keys() if is_all else {news[-back] for back in range(1, now - revision + 1)}
+            passed = now - revision
+            is_all = passed > len(news)
+            refs = entries.keys() if is_all else {news[-back] for back in range(1, passed + 1)}
             found = {ref: entries[ref].version if ref in entries else None for ref in refs}
             return News(now, found, is_all)
 

@@ -210,7 +210,7 @@ class RouteIndex:
                 concerned = concerned or self._is_contested(written)
                 self._note_users(written.record.key, written.uses)
                 added.append(written)
-            concerned = concerned or (before is not None and _binds(before) != _binds(written))
+            concerned = concerned or (before is not None and _claimed(before) != _claimed(written))
         return None if concerned else added
 
     def _is_contested(self, written: _Written) -> bool:
@@ -264,17 +264,18 @@ class RouteIndex:
 
         Return False where one does not come last.
         """
-        ids = {written.record.key: written.record.cluster_id for written in self._written.values()} if topics else {}
-        routes = [self._route(entry, ids.get(entry.key)) for entry in sorted(topics, key=_age)]
-        if any(entry.key in ids for entry in topics):
+        written_down = {written.record.key for written in self._written.values()} if topics else set()
+        if any(entry.key in written_down for entry in topics):
             # What is written down of it was of one that is gone.
             return False
-        for entry in sorted(topics, key=_age):
+        ordered = sorted(topics, key=_age)
+        for entry in ordered:
             self._elders[entry.key] = self._quota_usage(entry)
             self._note_users(entry.key, entry.uses)
         for written in records:
             self._network.keep(self._route_of(written))
-        for entry, route in zip(sorted(topics, key=_age), routes, strict=True):
+        for entry in ordered:
+            route = self._route(entry, None)
             if not self._network.comes_last(route):
                 return False
             if self._is_allowed(entry):
@@ -357,7 +358,7 @@ def _matters(entry: _Entry | None) -> object:
     return entry[2:] if entry is not None else None
 
 
-def _binds(written: _Written | None) -> object:
+def _claimed(written: _Written | None) -> object:
     """Return the part of a record that concerns others."""
     if written is None:
         return None
