@@ -88,6 +88,13 @@ class RelayProcess(ChildProcess):
         wait_for(delivering, self.why)
         return self
 
+    def read(self) -> int:
+        """Return how many records its positions lie behind, of a source that has all of its records still.
+
+        The lag of its status is as old as its last fetch: it may be zero before anything of what was sent was seen.
+        """
+        return int(sum(shard["position"] for shard in self.status()["shards"]))
+
     def exit_code(self) -> int | None:
         """None while it runs."""
         return self.child.poll()
