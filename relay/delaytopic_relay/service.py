@@ -224,9 +224,9 @@ class Service:
         config, clock, telemetry = self._config, self._clock, self._telemetry
         pace = Pace(config.precision.ms, config.guarantee is Guarantee.EXACTLY_ONCE)
         ask_ends = partial(topics.ask_ends, config.source.topic)
-        ask_group = partial(topics.ask_group, config.group_id, config.source.topic)
+        open_group = partial(topics.open_group, config.group_id, config.source.topic)
         ask_topic = partial(topics.ask_topic, config.source.topic)
-        source = KafkaSource(self._consumer_settings(), self._connection, of, ask_ends, ask_group, ask_topic)
+        source = KafkaSource(self._consumer_settings(), self._connection, of, ask_ends, open_group, ask_topic)
         target = self._target(topics, backlog)
         origin = Origin(of, config.group_id, self._accepted)
         facts = topics.read(config.source.topic)

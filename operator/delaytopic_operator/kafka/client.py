@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
+from logging import Logger
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -28,6 +30,8 @@ SLACK_S: Final = 2.0
 """The time that the client library gets beyond its own timeout, before it is given up."""
 SLICE_S: Final = 0.1
 """A refused log-in is known at once, but a request would wait for its whole timeout."""
+NEVER_S: Final = 3_600.0
+"""The longest time-out that the client library takes."""
 KNOWN_S: Final = 2.0
 """A client without a token is given this time to connect, in case it got one meanwhile."""
 QUIET_S: Final = 10.0
@@ -50,6 +54,7 @@ class KafkaClient:
             self._suspects += ", and the issuer at authentication.oauth.tokenEndpointUrl"
         self._silent_until_s = 0.0
         self._lock = threading.Lock()
+        self._for_groups: AdminClient | None = None
         self._settings: dict[str, Any] = {
             "client.id": "delaytopic-operator",
             "reconnect.backoff.max.ms": 1_000,
@@ -58,12 +63,7 @@ class KafkaClient:
             "error_cb": self._on_error,
             **with_authorities(settings),
         }
-        try:
-            self.admin = AdminClient(
-                self._settings, logger=client_logger("kafka-admin", REPEAT_S, servers=self.servers)
-            )
-        except KafkaException as error:
-            raise not_let_in(error.args[0].str()) from error  # certificates and keys are loaded now
+        self.admin = self._new_admin()
 
     def ask(
         self, what: str, question: Callable[[float], Mapping[Name, Future[Any]]], *, vital: bool = True
@@ -73,22 +73,32 @@ class KafkaClient:
         `question` gets the request's timeout. A `vital` one that nobody answers silences the cluster for a while.
         Raises `KafkaUnavailable` and `KafkaNotAuthenticated`.
         """
-        started_s = time.monotonic()
-        result = "ok"
-        try:
-            self._check_it_speaks()
-            return self._answers(what, question, started_s, vital=vital)
-        except OperatorError as error:
-            result = error.reason
-            raise
-        finally:
-            self._observe(what.split(maxsplit=1)[0], result, time.monotonic() - started_s)
+        with self._observed(what):
+            return self._answers(what, self.admin, partial(question, self.timeout_s), vital=vital)
+
+    def ask_coordinator(
+        self, what: str, question: Callable[[AdminClient, float], Mapping[Name, Future[Any]]]
+    ) -> dict[Name, Any]:
+        """The same of a question to the coordinator of a group, by a client of its own; it silences nobody.
+
+        librdkafka 2.16 aborts the process when a coordinator comes back for a question that has timed out meanwhile.
+        So these do not time out in the client: it is dropped with those that were not answered.
+        """
+        with self._observed(what):
+            with self._lock:
+                admin = self._for_groups = self._for_groups or self._new_admin()
+            try:
+                return self._answers(what, admin, partial(question, admin, NEVER_S), vital=False)
+            except OperatorError:
+                with self._lock:
+                    if self._for_groups is admin:
+                        self._for_groups = None
+                raise
 
     def ask_for_group(self, what: str, group_id: str, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Return what a group has committed, asked by a consumer that never joins it.
 
-        Not by the admin client: librdkafka 2.16 ends the process when the group's coordinator is not there yet. The
-        coordinator may be away while the cluster is well, so that no answer does not silence the cluster.
+        The coordinator may be away while the cluster is well, so that no answer does not silence the cluster.
         Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, `KafkaNotAuthorized`.
         """
         with self.consumer(what, group_id, {"enable.auto.commit": False}) as consumer:
@@ -100,20 +110,31 @@ class KafkaClient:
 
         Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, `KafkaNotAuthorized`.
         """
+        with self._observed(what):
+            try:
+                consumer = Consumer({**self._settings, **settings, "group.id": group_id}, logger=self._logger())
+                with closing(consumer):
+                    yield consumer
+            except KafkaException as error:
+                raise translate(error.args[0], what) from error
+
+    def _logger(self) -> Logger:
+        return client_logger("kafka-admin", REPEAT_S, servers=self.servers)
+
+    def _new_admin(self) -> AdminClient:
+        try:
+            return AdminClient(self._settings, logger=self._logger())
+        except KafkaException as error:
+            raise not_let_in(error.args[0].str()) from error  # certificates and keys are loaded now
+
+    @contextmanager
+    def _observed(self, what: str) -> Iterator[None]:
+        """Ask nothing of a cluster that is left alone, and tell how the question went."""
         started_s = time.monotonic()
         result = "ok"
         try:
             self._check_it_speaks()
-            logger = client_logger("kafka-admin", REPEAT_S, servers=self.servers)
-            consumer = Consumer({**self._settings, **settings, "group.id": group_id}, logger=logger)
-            try:
-                yield consumer
-            finally:
-                consumer.close()
-        except KafkaException as error:
-            translated = translate(error.args[0], what)
-            result = translated.reason
-            raise translated from error
+            yield
         except OperatorError as error:
             result = error.reason
             raise
@@ -121,17 +142,18 @@ class KafkaClient:
             self._observe(what.split(maxsplit=1)[0], result, time.monotonic() - started_s)
 
     def _answers(
-        self, what: str, question: Callable[[float], Mapping[Name, Future[Any]]], started_s: float, *, vital: bool
+        self, what: str, admin: AdminClient, question: Callable[[], Mapping[Name, Future[Any]]], *, vital: bool
     ) -> dict[Name, Any]:
+        started_s = time.monotonic()
         self._refused = None
         known = self._no_token
-        self.admin.poll(0)
-        futures = question(self.timeout_s)
+        admin.poll(0)
+        futures = question()
         give_up_s = started_s + self.timeout_s + SLACK_S
         open_ones = set(futures.values())
         while open_ones:
             open_ones = wait(open_ones, timeout=SLICE_S, return_when=FIRST_COMPLETED).not_done
-            self.admin.poll(0)
+            admin.poll(0)
             refused, failure = self._refused, self._no_token
             patience_s = KNOWN_S if failure is known else 0.0
             if open_ones and failure is not None and time.monotonic() - started_s > patience_s:

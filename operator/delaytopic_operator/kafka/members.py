@@ -56,10 +56,8 @@ def member_names(client: KafkaClient, group_id: str) -> list[str]:
 
 def _members(client: KafkaClient, group_id: str) -> list[MemberDescription]:
     what = f"describe the consumer group {group_id}"
-    answer = client.ask(
-        what,
-        lambda timeout_s: client.admin.describe_consumer_groups([group_id], request_timeout=timeout_s),
-        vital=False,
+    answer = client.ask_coordinator(
+        what, lambda admin, timeout_s: admin.describe_consumer_groups([group_id], request_timeout=timeout_s)
     )[group_id]
     if isinstance(answer, KafkaError):
         raise translate(answer, what)

@@ -83,24 +83,22 @@ def delete_topic(client: KafkaClient, name: str) -> bool:
 
 def delete_group(client: KafkaClient, group_id: str) -> bool:
     """Delete a group; return whether it was there. Raises `KafkaUnavailable` while it has members."""
-
-    def request(timeout_s: float) -> Mapping[Any, Future[Any]]:
-        return client.admin.delete_consumer_groups([group_id], request_timeout=timeout_s)
-
     what = f"delete the consumer group {group_id}"
-    return _done(client, what, group_id, request, frozenset({KafkaError.GROUP_ID_NOT_FOUND}), vital=False)
+    answer = client.ask_coordinator(
+        what, lambda admin, timeout_s: admin.delete_consumer_groups([group_id], request_timeout=timeout_s)
+    )[group_id]
+    return _was_done(answer, what, frozenset({KafkaError.GROUP_ID_NOT_FOUND}))
 
 
 def commit_offsets(client: KafkaClient, group_id: str, topic: str, offsets: Mapping[int, Committed]) -> None:
     """In the place of the group's members. `KafkaUnavailable` while there are any."""
     partitions = [TopicPartition(topic, number, one.offset, one.metadata) for number, one in offsets.items()]
     what = f"set the offsets of the group {group_id}"
-    answer = client.ask(
+    answer = client.ask_coordinator(
         what,
-        lambda timeout_s: client.admin.alter_consumer_group_offsets(
+        lambda admin, timeout_s: admin.alter_consumer_group_offsets(
             [ConsumerGroupTopicPartitions(group_id, partitions)], request_timeout=timeout_s
         ),
-        vital=False,
     )[group_id]
     errors = [answer] if isinstance(answer, KafkaError) else [one.error for one in answer.topic_partitions if one.error]
     for error in errors:
@@ -113,11 +111,12 @@ def _done(
     name: Any,
     request: Callable[[float], Mapping[Any, Future[Any]]],
     fine: frozenset[int] = NOTHING_IS_FINE,
-    *,
-    vital: bool = True,
 ) -> bool:
+    return _was_done(client.ask(what, request)[name], what, fine)
+
+
+def _was_done(answer: Any, what: str, fine: frozenset[int]) -> bool:
     """Return whether it was done; an error among `fine` means that there was nothing to do."""
-    answer = client.ask(what, request, vital=vital)[name]
     if not isinstance(answer, KafkaError):
         return True
     if answer.code() not in fine:

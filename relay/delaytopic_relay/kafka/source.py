@@ -30,9 +30,9 @@ from delaytopic_relay.kafka.settings import Settings
 from delaytopic_relay.kafka.truncation import Truncation, epoch_of, heard_in
 from delaytopic_relay.kafka.watching import (
     AskEnds,
-    AskGroup,
     AskTopic,
     GroupWatch,
+    OpenGroup,
     OpenTransactions,
     PausedEnds,
     TopicWatch,
@@ -81,7 +81,7 @@ class KafkaSource:
         connection: Settings,
         topic: SourceTopic,
         ask_ends: AskEnds,
-        ask_group: AskGroup,
+        open_group: OpenGroup,
         ask_topic: AskTopic,
     ) -> None:
         """`settings` are those of the group's member, `connection` those of any client."""
@@ -92,7 +92,7 @@ class KafkaSource:
         self._watch = TopicWatch(topic, ask_topic)
         self._paused_ends = PausedEnds(ask_ends)
         self._open_transactions = OpenTransactions(ask_ends)
-        self._group_watch = GroupWatch(ask_group)
+        self._group_watch = GroupWatch(open_group)
         self._group = str(settings["group.id"])
         self._truncation = Truncation(connection, topic.name, self._group, lambda partition: self.bounds(partition).low)
         self._settings = dict(settings)

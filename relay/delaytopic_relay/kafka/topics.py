@@ -27,6 +27,7 @@ from delaytopic_relay.errors import ConfigurationError, KafkaUnavailable, TopicF
 from delaytopic_relay.kafka.looks import look_at
 from delaytopic_relay.kafka.preflight import UNLIMITED_BYTES, TopicFacts
 from delaytopic_relay.kafka.settings import Settings
+from delaytopic_relay.kafka.watching import AskGroup
 from delaytopic_relay.ports import Look
 
 TIMEOUT_S = 10.0
@@ -35,6 +36,8 @@ SLICE_S = 1.0
 FRESH_S = 5.0
 ASK_S = 5.0
 """For topics that records name: what is not answered by then limits nothing."""
+NEVER_S = 3_600.0
+"""The longest time-out that the client takes."""
 MANY = 16
 """From so many on, a list of all topics tells first which of them exist: to ask about a thousand that do not takes a
 broker half a second, and the list a few milliseconds."""
@@ -73,6 +76,7 @@ class TopicReader:
         Raises `ConfigurationError` for certificates and keys that the client cannot use: it loads them at once.
         """
         self._own = frozenset(own)
+        self._connection = connection
         self._refused: KafkaError | None = None
         self._no_token: TokenFailure | None = None
         self._by_token = "sasl.oauthbearer.method" in connection
@@ -184,10 +188,20 @@ class TopicReader:
         """See `ports.LookAt`."""
         return look_at(self._admin, topics)
 
-    def ask_group(self, group_id: str, topic: str) -> tuple[Future[ConsumerGroupDescription], Future[TopicDescription]]:
-        """Ask for a group and the topic that it reads, without waiting for the answers."""
-        group = self._admin.describe_consumer_groups([group_id], request_timeout=ASK_S)[group_id]
-        return group, self._admin.describe_topics(TopicCollection([topic]), request_timeout=ASK_S)[topic]
+    def open_group(self, group_id: str, topic: str) -> AskGroup:
+        """Return what asks for a group and the topic that it reads, by a client that ends with it.
+
+        librdkafka 2.16 aborts the process when a coordinator comes back for a question that has timed out meanwhile:
+        this one does not time out in the client, and whoever gives it up drops the client.
+        """
+        settings: dict[str, Any] = {**self._connection, "allow.auto.create.topics": False}
+        admin = AdminClient(settings, logger=client_logger("group"))
+
+        def ask() -> tuple[Future[ConsumerGroupDescription], Future[TopicDescription]]:
+            group = admin.describe_consumer_groups([group_id], request_timeout=NEVER_S)[group_id]
+            return group, self.ask_topic(topic)
+
+        return ask
 
     def _limits_of(self, topics: Sequence[str]) -> dict[str, int | None]:
         there = self._those_there(topics) if len(topics) >= MANY else topics

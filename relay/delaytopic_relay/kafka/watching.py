@@ -28,8 +28,12 @@ TOPIC_AGAIN_S = 5.0
 
 AskEnds = Callable[[Collection[int], IsolationLevel], Mapping[int, "Future[ListOffsetsResultInfo]"]]
 """Asks the brokers for the ends of partitions of the source as readers of that level see them, and does not wait."""
+GIVE_UP_GROUP_S = 10.0
+"""The time after which the group is asked anew, by another client."""
 AskGroup = Callable[[], "tuple[Future[ConsumerGroupDescription], Future[TopicDescription]]"]
 """Asks the brokers for the group and the source, and does not wait."""
+OpenGroup = Callable[[], AskGroup]
+"""Connects what asks for the group; the connection ends when nobody refers to it."""
 
 AskTopic = Callable[[], "Future[TopicDescription]"]
 """Asks the brokers which topic has the source's name, and does not wait."""
@@ -116,12 +120,13 @@ class OpenTransactions:
 class GroupWatch:
     """Looks at the group after each assignment under a name, until all partitions have their owners."""
 
-    def __init__(self, ask: AskGroup) -> None:
-        self._ask = ask
+    def __init__(self, open_group: OpenGroup) -> None:
+        self._open = open_group
+        self._ask: AskGroup | None = None
         self._unowned = Unowned()
         self._asked: tuple[Future[ConsumerGroupDescription], Future[TopicDescription]] | None = None
         self._watches = False
-        self._again_s = 0.0
+        self._again_s = self._give_up_s = 0.0
 
     def watch(self) -> None:
         """Begin to look."""
@@ -129,7 +134,7 @@ class GroupWatch:
 
     def rest(self) -> None:
         """Look no more."""
-        self._watches, self._asked = False, None
+        self._watches, self._asked, self._ask = False, None, None
 
     def lacks_owners(self, now_s: float) -> bool:
         """Return whether it is time to leave and join again; takes the last answer, and asks when there is none."""
@@ -137,10 +142,13 @@ class GroupWatch:
             return False
         if self._asked is None:
             if now_s >= self._again_s:
-                self._again_s = now_s + GROUP_AGAIN_S
+                self._again_s, self._give_up_s = now_s + GROUP_AGAIN_S, now_s + GIVE_UP_GROUP_S
+                self._ask = self._ask or self._open()
                 self._asked = self._ask()
             return False
         if not all(answer.done() for answer in self._asked):
+            if now_s >= self._give_up_s:
+                self._asked = self._ask = None
             return False
         unowned, self._asked = self._unowned_of(*self._asked), None
         lasts = self._unowned.lasts(unowned or (), int(now_s * 1_000))

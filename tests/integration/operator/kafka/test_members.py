@@ -12,7 +12,11 @@ from confluent_kafka.admin import AdminClient
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.operator.kafka_help import made, wait_for
 
+from delaytopic_local.servers.kafka_server import KafkaServer
+from delaytopic_operator.errors import KafkaUnavailable
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
+from delaytopic_operator.kafka.client import KafkaClient
+from delaytopic_operator.kafka.members import member_names
 
 pytestmark = pytest.mark.integration
 
@@ -103,3 +107,25 @@ def test_a_name_that_is_not_in_the_group_changes_nothing(make_group: Callable[[]
 
     assert removed == []
     assert group.partitions() == {"relay-a": 2, "relay-b": 2}
+
+
+def names(client: KafkaClient) -> list[str] | None:
+    """The members of a group that has none; None while nobody answers."""
+    try:
+        return member_names(client, "group")
+    except KafkaUnavailable:
+        return None
+
+
+@pytest.mark.takes_long("Kafka is killed, and started again when questions have found no answer")
+def test_questions_about_groups_that_kafka_did_not_answer_are_forgotten_when_it_is_back(own_kafka: KafkaServer) -> None:
+    # A question that is open in the client when the coordinator comes back would abort this process
+    client = KafkaClient({"bootstrap.servers": own_kafka.bootstrap_servers}, lambda *_: None, timeout_s=0.5)
+    wait_for(lambda: names(client) == [])
+    own_kafka.kill()
+
+    told = [names(client) for _ in range(3)]
+    own_kafka.start()
+
+    assert told == [None, None, None]
+    wait_for(lambda: names(client) == [])

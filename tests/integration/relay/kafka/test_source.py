@@ -103,7 +103,7 @@ def test_a_source_ends_behind_what_is_in_open_transactions_and_is_stable_in_fron
         connection,
         SourceTopic(topic),
         lambda *_: {},
-        lambda: asked.ask_group("none", topic),
+        lambda: asked.open_group("none", topic),
         lambda: asked.ask_topic(topic),
     )
 
@@ -175,8 +175,8 @@ def a_source(connection: Settings, topic: str, name: str, owner: Owner) -> Kafka
     group = f"group.{topic}"
     settings = consumer_settings(connection, group, SESSION_MS, name, name)
     asked = TopicReader(connection, [])
-    ask_group, ask_topic = partial(asked.ask_group, group, topic), partial(asked.ask_topic, topic)
-    source = KafkaSource(settings, connection, SourceTopic(topic), lambda *_: {}, ask_group, ask_topic)
+    open_group, ask_topic = partial(asked.open_group, group, topic), partial(asked.ask_topic, topic)
+    source = KafkaSource(settings, connection, SourceTopic(topic), lambda *_: {}, open_group, ask_topic)
     source.subscribe(owner)
     return source
 

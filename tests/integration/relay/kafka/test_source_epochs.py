@@ -54,7 +54,7 @@ def a_source(kafka: KafkaServer, name: str) -> Iterator[tuple[KafkaSource, int]]
         connection,
         topic,
         partial(asked.ask_ends, name),
-        lambda: asked.ask_group("none", name),
+        lambda: asked.open_group("none", name),
         lambda: asked.ask_topic(name),
     )
     with closing(source):
