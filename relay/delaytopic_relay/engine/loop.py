@@ -211,6 +211,7 @@ class Loop:
             if self._lost is not None:
                 raise self._lost
             self._due.compare()
+            self._follow_clock()
             for partition, chunk in chunks.items():
                 self._ingest(partition, chunk)
             self._end_looking_ahead()
@@ -285,6 +286,8 @@ class Loop:
         for partition, (shard, plan, look_ahead_until) in self._takeover.recover(wanted).items():
             owned = Owned(shard, plan.progress, plan.backend_changed, plan.rules_wait, look_ahead_until)
             cause = self.partitions.recovered(partition, owned)
+            # Before anything is read by it: a record that counts from a later time would be due beyond all limits.
+            self._clock.move(plan.progress.generations[-1].rules.shift_ms)
             self._reading.follow(partition, plan.progress.generations)
             self._events.recovered(partition, cause, plan)
         if self.waiting and self.waiting.keys() <= self._takeover.still.keys():
@@ -533,6 +536,22 @@ class Loop:
             self._source.resume(paused - wanted)
         for partition, owned in self._owned.items():
             owned.paused = partition in wanted
+
+    def _follow_clock(self) -> None:
+        """Take those over anew in which records count from an earlier time than a person has moved the clock to.
+
+        What comes counts from there once it is committed where the source ends, which a new owner does.
+        """
+        shift_ms = max(self._clock.asked_ms, self._clock.shift_ms)
+        if shift_ms > self._reading.declared.rules.shift_ms:
+            self._reading.move(shift_ms)
+            if behind := {each for each, shown_ms in self.shown_ms.items() if shown_ms < shift_ms}:
+                self._recover_again(behind, "clock")
+
+    @property
+    def shown_ms(self) -> Mapping[int, int]:
+        """The shift of the clock that is committed for what comes, of each partition at work."""
+        return {partition: each.committed.generations[-1].rules.shift_ms for partition, each in self._owned.items()}
 
     def _drop_lost(self) -> None:
         """Recover those alone whose backlog lost something."""
