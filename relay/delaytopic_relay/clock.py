@@ -69,10 +69,21 @@ class ManualClock(SystemClock):
         self._look()
 
     def turn(self, loop: Loop) -> None:
-        """Look what is asked for, and tell what is committed of each partition at work, or why it is not."""
+        """Look what is asked for, and tell what is committed of each partition at work, or why it is not; and whether
+        all that was due by `nowMs` has left, of what lies below `positions`.
+        """
         self._look()
         waits = loop.partitions.having(lambda each: each.rules_wait)
-        self._page = json.dumps({"shownMs": loop.shown_ms, "waits": waits})
+        positions = {partition: shard.position for partition, shard in loop.shards.items()}
+        self._page = json.dumps(
+            {
+                "shownMs": loop.shown_ms,
+                "waits": waits,
+                "nowMs": self.now_ms(),
+                "atRest": loop.at_rest,
+                "positions": positions,
+            }
+        )
 
     def checked(self, dialect_of: DialectOf) -> DialectOf:
         """Return the same."""

@@ -553,6 +553,17 @@ class Loop:
         """The shift of the clock that is committed for what comes, of each partition at work."""
         return {partition: each.committed.generations[-1].rules.shift_ms for partition, each in self._owned.items()}
 
+    @property
+    def at_rest(self) -> bool:
+        """Return whether all that is due by now, of what was taken in, has left and is committed."""
+        now_ms = self._due.now_ms()
+        if now_ms == NOTHING_DUE_MS or self._open or self.waiting:
+            return False
+        return all(
+            not each.shard.replaying and each.deferred is None and _is_later(each.shard.next_due_ms(), now_ms)
+            for each in self._owned.values()
+        )
+
     def _drop_lost(self) -> None:
         """Recover those alone whose backlog lost something."""
         if lost := self._owned.keys() & self._manager.lost():
@@ -596,6 +607,10 @@ class Loop:
         if shard.replaying:
             return shard.share is not None and shard.share.refused_bytes >= LARGEST_FAR_BYTES
         return full or self._suspension.ingest or shard.full(self._clock.now_ms(), paused=owned.paused)
+
+
+def _is_later(due_ms: int | None, now_ms: int) -> bool:
+    return due_ms is None or due_ms > now_ms
 
 
 def _takeovers_kept(was: Progress, new: Progress) -> Progress:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,12 @@ from delaytopic_relay.core.rules import Rules
 from delaytopic_relay.errors import ConfigurationError, UnknownRules
 
 DAY_MS = 86_400_000
-LOOP: Any = SimpleNamespace(shown_ms={0: DAY_MS, 1: 0}, partitions=SimpleNamespace(having=lambda what: {1: "why"}))
+LOOP: Any = SimpleNamespace(
+    shown_ms={0: DAY_MS, 1: 0},
+    partitions=SimpleNamespace(having=lambda what: {1: "why"}),
+    shards={0: SimpleNamespace(position=7)},
+    at_rest=True,
+)
 
 
 @pytest.fixture
@@ -48,8 +54,15 @@ def test_a_turn_reads_the_file_again_and_tells_what_is_committed(file: Path) -> 
 
     clock.turn(LOOP)
 
+    page = json.loads(clock.pages["/clock"]())
     assert clock.asked_ms == 2 * DAY_MS
-    assert clock.pages["/clock"]() == '{"shownMs": {"0": 86400000, "1": 0}, "waits": {"1": "why"}}'
+    assert page == {
+        "shownMs": {"0": DAY_MS, "1": 0},
+        "waits": {"1": "why"},
+        "nowMs": page["nowMs"],
+        "atRest": True,
+        "positions": {"0": 7},
+    }
 
 
 def test_a_file_that_says_no_number_is_named(tmp_path: Path) -> None:
