@@ -40,6 +40,8 @@ class LocalClock:
             self.shift_ms = int(file.read_text(encoding="ascii")) if file.exists() else 0
         except (OSError, ValueError) as error:
             raise InputError(f"{file} must hold the milliseconds by which the clock is ahead: {error}") from error
+        self._asked_ms = self.shift_ms
+        """The shift that relays were told: a move that failed may be in force for some partitions."""
         self._write(self.shift_ms)
 
     def watch(self, watched: Sequence[Watched]) -> None:
@@ -55,11 +57,12 @@ class LocalClock:
         return time.time_ns() // 1_000_000 + self.shift_ms
 
     def advance(self, duration_ms: int) -> Reading:
-        """See `MovableClock.advance`. A move that fails is made by the next one, or by relays that follow later."""
+        """See `MovableClock.advance`. A move that fails is made with the next one, beyond it."""
         with self._lock:
-            wanted_ms = self.shift_ms + duration_ms
+            wanted_ms = self._asked_ms + duration_ms
             if wanted_ms > LONGEST_MS:
                 raise ConflictError("advance: the clock would be more than a hundred years ahead; start anew instead")
+            self._asked_ms = wanted_ms
             self._write(wanted_ms)
             give_up_s = time.monotonic() + FOLLOWED_SECONDS
             for each in self._watched:

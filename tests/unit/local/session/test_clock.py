@@ -79,6 +79,16 @@ def test_a_partition_that_cannot_follow_is_named_with_the_reason(tmp_path: Path,
         clock.advance(HOUR_MS)
 
 
+def test_a_move_that_failed_is_made_with_the_next_one(tmp_path: Path, relays: list[Relay]) -> None:
+    clock = clock_of(tmp_path, relays)
+    relays[0].page = {"shownMs": {"0": HOUR_MS, "1": 0}, "waits": {"1": "too many versions wait"}}
+    with pytest.raises(ConflictError):
+        clock.advance(HOUR_MS)
+    relays[0].page = {"shownMs": {"0": HOUR_MS + 5, "1": HOUR_MS + 5}}
+
+    assert clock.advance(5).shift_ms == HOUR_MS + 5
+
+
 def test_a_clock_goes_on_where_a_former_run_left_it(tmp_path: Path) -> None:
     (tmp_path / "clock").write_text("5000", encoding="ascii")
 
