@@ -16,6 +16,9 @@ _COMMANDS = {
     "local": Lazy(
         "delaytopic_cli.commands.local:local", "Run DelayTopics on this machine, with real Kafka and Redis.", "local"
     ),
+    "clock": Lazy(
+        "delaytopic_cli.commands.clock:clock", "Read and move the clock of `delaytopic local --clock manual`."
+    ),
     "status": Lazy("delaytopic_cli.commands.status:status", "Show how the DelayTopics of `delaytopic local` do."),
     "send": Lazy("delaytopic_cli.commands.send:send", "Send records that are delivered at their own time.", "client"),
     "cancel": Lazy("delaytopic_cli.commands.cancel:cancel", "Cancel pending records by their ids.", "client"),

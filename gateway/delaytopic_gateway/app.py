@@ -41,8 +41,10 @@ from delaytopic_gateway.jobs.pages import JobPages, job_pages_router
 from delaytopic_gateway.jobs.rest import jobs_rest
 from delaytopic_gateway.links import Links
 from delaytopic_gateway.probes import Readiness
+from delaytopic_gateway.rest.clock import clock_rest
 from delaytopic_gateway.rest.delay_topics import rest
 from delaytopic_gateway.rest.schedulers import Schedulers, scheduler_router
+from delaytopic_gateway.service.clock import MovableClock
 from delaytopic_gateway.service.gateway import Gateway
 from delaytopic_process.errors import InputError, ProgramError
 
@@ -60,10 +62,13 @@ _STATUS: Final = {
 }
 
 
-def gateway_app(gateway: Gateway, access: Access, audit: Audit, jobs: Jobs | None = None) -> FastAPI:
+def gateway_app(
+    gateway: Gateway, access: Access, audit: Audit, jobs: Jobs | None = None, clock: MovableClock | None = None
+) -> FastAPI:
     """Return the ASGI application; `audit` gets a line for each request that writes.
 
-    `access` decides who comes in, and what he may do. `jobs` are those of the same gateway, where it keeps any.
+    `access` decides who comes in, and what he may do. `jobs` are those of the same gateway, where it keeps any; `clock`
+    is the one by which it tells the time, where tests move one.
     """
     gateway = replace(gateway, rights=Rights(access))
     # Its pages of documentation load scripts from elsewhere.
@@ -79,6 +84,7 @@ def gateway_app(gateway: Gateway, access: Access, audit: Audit, jobs: Jobs | Non
     app.include_router(rest(gateway))
     app.include_router(dead_letters_rest(letters))
     app.include_router(jobs_rest(gateway, jobs))
+    app.include_router(clock_rest(clock))
     app.include_router(job_pages_router(JobPages(console, jobs), gateway))
     app.include_router(console_router(console, gateway))
     app.include_router(dead_letters_router(DeadLetterPages(console, letters), letters))

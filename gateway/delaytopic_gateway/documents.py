@@ -23,7 +23,7 @@ from delaytopic_api.records import Headers as RecordHeaders
 from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED, PendingRecord
 from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, Place
-from delaytopic_gateway.client.time_text import duration, instant_ms, meant_ms
+from delaytopic_gateway.client.time_text import duration, instant_ms, meant_ms, span_ms
 from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, AuditDocument, ReadyDocument, State
 from delaytopic_process.errors import InputError
@@ -42,6 +42,27 @@ def _meant(number: int | None) -> int | None:
 EpochMs = Annotated[int | None, Field(ge=0), AfterValidator(_meant)]
 Text = Annotated[str | None, Field(max_length=1_024)]
 Span = Annotated[str, Field(examples=["90s", "1h30m"])]
+
+
+class ClockDocument(Model):
+    """The clock of `delaytopic local --clock manual`."""
+
+    now_ms: int
+    """The time that it shows."""
+    shift_ms: int
+    """The time by which it is ahead of the machine's."""
+
+
+class Advance(Model):
+    """A move of the clock."""
+
+    advance: Annotated[str, Field(examples=["7d", "1h30m"], max_length=40)]
+    """The time by which it goes on: a duration, days (d) and weeks (w) included."""
+
+    @property
+    def duration_ms(self) -> int:
+        """The milliseconds. Raises `InputError`."""
+        return span_ms(self.advance)
 
 
 class ErrorDocument(Model):

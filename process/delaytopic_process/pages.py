@@ -74,9 +74,13 @@ class Pages:
         """`pages` by path; `port` 0 takes any free one; without a host, all addresses."""
         self._program = program
         self._address = (host, port)
-        self._pages = pages
+        self._pages = {**pages}
         self._server: _Server | None = None
         self._thread: Thread | None = None
+
+    def add(self, path: str, page: Page) -> None:
+        """Serve one more page."""
+        self._pages[path] = page
 
     def start(self) -> None:
         """Listen; raises `CannotListen`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,6 +17,7 @@ try:
 
     from delaytopic_api.relay import RelayConfig, RelaySource
     from delaytopic_process.stop_flag import StopFlag
+    from delaytopic_relay.clock import ManualClock, SystemClock
     from delaytopic_relay.errors import ConfigurationError, RelayError
     from delaytopic_relay.kafka.member_name import member_name, name_on_host
     from delaytopic_relay.service import Service, read_relay_config
@@ -25,6 +27,8 @@ except ModuleNotFoundError as error:
 
 EXIT_MISCONFIGURED = 2
 EXIT_FAILED = 1
+KUBERNETES = "KUBERNETES_SERVICE_HOST"
+"""Set by Kubernetes in each container."""
 
 log = structlog.get_logger()
 
@@ -39,6 +43,18 @@ def with_accepted(config: RelayConfig, topic_id: str | None, repeats_until: str 
         wrong = "; ".join(f"{each['loc'][0]}: {each['msg']}" for each in error.errors())
         raise ConfigurationError(f"--accept-source or --accept-repeats: {wrong}") from error
     return config.model_copy(update={"source": source})
+
+
+def clock_of(file: Path | None) -> SystemClock:
+    """Return the clock of a relay: the machine's without a file. Raises `ConfigurationError`."""
+    if file is None:
+        return SystemClock()
+    if os.environ.get(KUBERNETES):
+        raise ConfigurationError(
+            "--manual-clock: a relay of a cluster has the machine's clock, as records would leave before their time; "
+            "remove the flag (a clock that tests move is that of `delaytopic local --clock manual`)"
+        )
+    return ManualClock(file)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -70,7 +86,16 @@ def with_accepted(config: RelayConfig, topic_id: str | None, repeats_until: str 
     help="Where the group's offsets are gone: until this time, such as 2026-11-26T22:00:00Z and within a day, begin "
     "again although records will be delivered twice.",
 )
-def main(path: Path, name: str | None, accept_source: str | None, accept_repeats: str | None) -> None:
+@click.option(
+    "--manual-clock",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="For tests of an application, by `delaytopic local --clock manual`: have a clock that is ahead of the "
+    "machine's by the milliseconds in this file. Refused on Kubernetes.",
+)
+def main(
+    path: Path, name: str | None, accept_source: str | None, accept_repeats: str | None, manual_clock: Path | None
+) -> None:
     """Deliver the records of one DelayTopic at their own time, until SIGTERM.
 
     Serves /healthz, /readyz, /metrics and /status on http.port of the configuration. Logs JSON lines to
@@ -81,7 +106,7 @@ def main(path: Path, name: str | None, accept_source: str | None, accept_repeats
     try:
         config = with_accepted(read_relay_config(path), accept_source, accept_repeats)
         with nullcontext(member_name(name)) if name else name_on_host(config.group_id) as own_name:
-            Service(config, own_name).run(stop)
+            Service(config, own_name, clock_of(manual_clock)).run(stop)
     except ConfigurationError as error:
         log.critical("misconfigured", reason=str(error))
         sys.exit(EXIT_MISCONFIGURED)

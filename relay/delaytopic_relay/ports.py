@@ -282,10 +282,24 @@ class Examiner(Protocol):
 
 
 class Clock(Protocol):
-    """The loop's source of time."""
+    """The loop's source of time. In a test of an application it may be moved ahead of the machine's."""
+
+    @property
+    def shift_ms(self) -> int:
+        """The time by which it is ahead of the machine's clock, as what is committed says; it only grows."""
+        ...
+
+    @property
+    def asked_ms(self) -> int:
+        """The shift that a person has asked for; the loop commits it before the clock shows it."""
+        ...
+
+    def move(self, shift_ms: int) -> None:
+        """Show this shift from now on; a smaller one than before changes nothing."""
+        ...
 
     def now_ms(self) -> int:
-        """Wall clock, epoch milliseconds."""
+        """Wall clock, epoch milliseconds, with the shift."""
         ...
 
     def monotonic_ms(self) -> int:

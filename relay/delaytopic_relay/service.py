@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from functools import partial
@@ -21,6 +20,7 @@ from delaytopic_api.values import Compression, Guarantee
 from delaytopic_relay.backlog.opening import open_backlog, open_second_clock
 from delaytopic_relay.backlog.protocol import Backlog
 from delaytopic_relay.backlog.signing import signer_of
+from delaytopic_relay.clock import SystemClock
 from delaytopic_relay.core.entries import SPEEDUPS, check_speedups
 from delaytopic_relay.core.progress import usual_id
 from delaytopic_relay.core.recovery import Acceptance, SourceTopic
@@ -59,22 +59,6 @@ Stop = Callable[[], bool]
 T = TypeVar("T")
 
 
-class SystemClock:
-    """Implements `Clock`."""
-
-    def now_ms(self) -> int:
-        """Wall clock, epoch milliseconds, rounded down: a record is never early by it."""
-        return time.time_ns() // 1_000_000
-
-    def monotonic_ms(self) -> int:
-        """For intervals."""
-        return time.monotonic_ns() // 1_000_000
-
-    def sleep(self, duration_ms: int) -> None:
-        """Wait."""
-        time.sleep(duration_ms / 1000)
-
-
 def read_relay_config(path: Path) -> RelayConfig:
     """The configuration in a YAML file; raises `ConfigurationError` with a line for each thing to change."""
     try:
@@ -86,15 +70,19 @@ def read_relay_config(path: Path) -> RelayConfig:
 class Service:
     """Runs one relay from its configuration."""
 
-    def __init__(self, config: RelayConfig, name: str | None = None) -> None:
-        """`name` is the relay's own in its group, and the same in each of its lives."""
+    def __init__(self, config: RelayConfig, name: str | None = None, clock: SystemClock | None = None) -> None:
+        """`name` is the relay's own in its group, and the same in each of its lives; `clock` is the machine's if none
+        is given.
+        """
         self._config = config
         self._name = name
         self._instance = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
         self._connection = connection_settings(config.kafka)
         self._signer = signer_of(config.backend)
-        self._clock = SystemClock()
+        self._clock = clock or SystemClock()
         self._telemetry = Telemetry(config, self._instance, self._clock)
+        for path, document in self._clock.pages.items():
+            self._telemetry.add_page(path, document)
 
     def run(self, stop: Stop) -> None:
         """Wait for what has to be there, then work until `stop`; raises `ConfigurationError`.
@@ -162,6 +150,7 @@ class Service:
         try:
             while not stop():
                 loop.step()
+                self._clock.turn(loop)
                 self._telemetry.turn(loop)
                 collector.turn(loop.size)
         except (QueueImpossible, SourceReplaced):
@@ -236,7 +225,8 @@ class Service:
         may_be_fenced = partial(is_of_group, group_id=config.group_id)
         declared = Declared(rules_of(config), config.schedule.declared_ms or 0)
         dialect_of = partial(dialect_by, target=config.target.topic, misspelt=telemetry.misspelt)
-        reading = Reading(declared, dialect_of)
+        reading = Reading(declared, clock.checked(dialect_of))
+        reading.move(clock.asked_ms)
         takeover = Takeover(source, target, backlog, telemetry, may_be_fenced, reading, origin, clock)
         takeover.examiner = examiner
         refusals = Refusals()

@@ -56,7 +56,9 @@ class Applications:
         headers = [*self._absolute(recipe.others), *self._when(recipe)]
         if self._kafka.changes:
             headers.insert(0, ("life", b"%d" % len(self._kafka.changes)))
-        return self._kafka.source[partition].append(self._kafka.now_ms, b"k", value, headers or None, transaction)
+        offset = self._kafka.source[partition].append(self._kafka.now_ms, b"k", value, headers or None, transaction)
+        self._kafka.counts_from[partition, offset] = self._kafka.shown_shift_ms
+        return offset
 
     def _append_scheduled(self, partition: int, recipe: Recipe, transaction: SourceTransaction | None) -> int:
         """Append the recipe as a client of the dialect Scheduler writes it; without a name it has one of its own."""
@@ -93,7 +95,7 @@ class Applications:
 
     def _absolute(self, headers: Sequence[tuple[str, bytes | None]]) -> Headers:
         """A time with a plus is relative to now."""
-        now_ms = self._kafka.now_ms
+        now_ms = self._kafka.manual_ms
         return [
             (name, b"%d" % (now_ms + int(value)) if name == "deliver-expires-at" and value is not None else value)
             for name, value in headers
@@ -107,8 +109,10 @@ class Applications:
             headers.append(("deliver-action", b"cancel"))
         elif recipe.at_ms is not None:
             headers.append(("deliver-at", b"%d" % recipe.at_ms))
+        elif recipe.due_ms is not None and recipe.due_ms > 0 and self._setup.moves:
+            headers.append(("deliver-after", b"%d" % recipe.due_ms))
         elif recipe.due_ms is not None:
-            headers.append(("deliver-at", b"%d" % (self._kafka.now_ms + recipe.due_ms)))
+            headers.append(("deliver-at", b"%d" % (self._kafka.manual_ms + recipe.due_ms)))
         return headers
 
     def produce_warm_up(self) -> None:
@@ -158,5 +162,5 @@ class Applications:
         command = self._read(entry)
         if not isinstance(command, Schedule):
             return True
-        is_old = command.due_ms + LONG_DONE_MS < self._kafka.now_ms
+        is_old = command.due_ms + LONG_DONE_MS < self._kafka.manual_ms
         return is_old and (command.due_ms, command.offset) <= progress.cursor

@@ -92,6 +92,7 @@ PATHS_OF_EDITS = (
     *("path: an edit waits", "path: no queue any more"),
 )
 PATHS_OF_CLOCKS = ("path: delivery held", "path: cursor went back")
+PATHS_OF_MOVES = ("path: former rules in force for what waits", "path: recovered, clock")
 FAULTS_OF_IDENTITY = ("event: source changed", "event: accept")
 PATHS_OF_IDENTITY = ("path: recovery put off, StandsStill", "path: began anew")
 ENOUGH_RUNS = 10_000
@@ -113,6 +114,8 @@ EXPECTED: dict[str, Names] = {
     "Edits": ((*FAULTS, "event: edit"), (*PATHS, *PATHS_OF_EDITS)),
     "Clocks": ((*FAULTS, "event: clock silent"), (*PATHS, *PATHS_OF_CLOCKS)),
     "ClocksBuckets": ((*FAULTS_OF_BUCKETS, "event: clock silent"), (*PATHS_OF_BUCKETS, *PATHS_OF_CLOCKS)),
+    "Moves": ((*FAULTS, "event: advance"), (*PATHS, *PATHS_OF_MOVES)),
+    "MovesBuckets": ((*FAULTS_OF_BUCKETS, "event: advance"), (*PATHS_OF_BUCKETS, *PATHS_OF_MOVES)),
     "HandOvers": (FAULTS_OF_BUCKETS, PATHS_OF_BUCKETS),
     "EditsBuckets": ((*FAULTS_OF_BUCKETS, "event: edit"), (*PATHS_OF_BUCKETS, *PATHS_OF_EDITS)),
     # Few of the other faults meet one of these changes in so many histories; all of them are in the families above.

@@ -14,6 +14,7 @@ from tests.simulation.outcome import Outcome, outcome_of
 from tests.simulation.plans.plan import (
     Accept,
     Action,
+    Advance,
     Arm,
     BacklogAway,
     BacklogCopied,
@@ -132,10 +133,12 @@ class History:
             case Retain():
                 self.applications.retain()
             case _:
-                self._happens_to_the_source(action)
+                self._happens_to_source_or_clock(action)
 
-    def _happens_to_the_source(self, action: Action) -> None:
+    def _happens_to_source_or_clock(self, action: Action) -> None:
         match action:
+            case Advance(duration_ms):
+                self.kafka.asked_shift_ms += duration_ms
             case SourceChanged(what, share):
                 self._change(what, share)
             case Accept():
@@ -225,6 +228,7 @@ class History:
     def pass_time(self, duration_ms: int) -> None:
         """Time passes; who wakes up goes on, who is there takes a turn, who is missing is started."""
         self.kafka.pass_time(duration_ms)
+        self._note_shown()
         if self.server.is_full and self.kafka.now_ms >= self._full_until_ms:
             self.server.is_full = False
         self._start_in_place()
@@ -236,6 +240,15 @@ class History:
                 self.attempt(relay, Relay.step)
             elif relay.wakes_up:
                 self.wake(relay)
+
+    def _note_shown(self) -> None:
+        """Note how far all shards have followed the clock, as relays say that have committed it, zombies included."""
+        shown: dict[int, int] = {}
+        for relay in self.relays:
+            for partition, shift_ms in relay.loop.shown_ms.items():
+                shown[partition] = max(shift_ms, shown.get(partition, 0))
+        if shown.keys() == self.kafka.source.keys():
+            self.kafka.shown_shift_ms = max(self.kafka.shown_shift_ms, min(shown.values()))
 
     def _running(self) -> int:
         return sum(not relay.frozen for relay in self.relays)

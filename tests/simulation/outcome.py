@@ -73,6 +73,9 @@ class Outcome:
     last_lives: Set[int] = frozenset()
     """The shards of the last lives of the source (see `lives`)."""
 
+    behind: Set[Place] = frozenset()
+    """The records that count from an earlier time than the clock showed when they were produced."""
+
     def before(self, partition: int, commit: int) -> Progress | None:
         """Return what was committed for a shard before this commit."""
         for number in range(commit - 1, -1, -1):
@@ -139,7 +142,8 @@ def _name(command: Command) -> bytes | None:
 
 def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) -> Outcome:
     """Read the logs."""
-    read = Verdicts(kafka, setup).read
+    verdicts = Verdicts(kafka, setup)
+    read = verdicts.read
     lives = Lives(kafka)
     accepted = {
         (partition, record.place): Accepted(record, read(record), (partition, record.place))
@@ -155,8 +159,14 @@ def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) 
     counts = {**kafka.counts, "aborted records": _aborted(kafka)}
     there = {(partition + LIFE * lives.last[partition], offset) for partition, offset in probes}
     last_lives = {partition + LIFE * life for partition, life in lives.last.items()}
+    silences = kafka.silences
+    behind = {
+        place
+        for place, entry in source.items()
+        if verdicts.shift_ms(entry.record) < kafka.counts_from.get((entry.record.shard, entry.record.place), 0)
+    }
     return Outcome(
-        setup, rested, source, delivered, lives.commits(), there, counts, stones, copies, kafka.silences, last_lives
+        setup, rested, source, delivered, lives.commits(), there, counts, stones, copies, silences, last_lives, behind
     )
 
 

@@ -100,9 +100,15 @@ def early_by_the_world(outcome: Outcome) -> Complaints:
         number = int(delivered.life.relay.rpartition("-")[2])
         if not compares(outcome.setup, number) or not isinstance(accepted.command, Schedule):
             continue
-        early_ms = accepted.command.due_ms - delivered.sent.at_ms
+        early_ms = accepted.command.due_ms - delivered.sent.at_ms - delivered.sent.shift_ms
         if early_ms > BOUND_MS and not _by_a_zombies_rules(outcome, delivered):
             yield f"early: {_text(accepted)} was sent {early_ms} ms before its time, by a clock that was wrong"
+
+
+def early_by_the_moved_clock(outcome: Outcome) -> Complaints:
+    """P3: a record counts from the time that the moved clock shows to whoever produces it."""
+    for place in sorted(outcome.behind):
+        yield f"early: {_text(outcome.source[place])} counts from a time before the clock was moved"
 
 
 def late(outcome: Outcome) -> Complaints:
@@ -111,6 +117,7 @@ def late(outcome: Outcome) -> Complaints:
         if accepted.place not in outcome.probes or not isinstance(accepted.command, Schedule):
             continue
         visible_ms = outcome.commits[delivered.commit].at_ms if delivered.commit is not None else delivered.sent.at_ms
+        visible_ms += delivered.sent.shift_ms
         if visible_ms > accepted.command.due_ms + LATE_MS + outcome.setup.precision_ms:
             yield f"late: {_text(accepted)} was visible {visible_ms - accepted.command.due_ms} ms after its time"
 
@@ -222,7 +229,7 @@ def _was_silent(outcome: Outcome, delivered: Delivered) -> bool:
 
 def _by_a_zombies_rules(outcome: Outcome, delivered: Delivered) -> bool:
     """Tell whether a record may have been read by rules of before an edit, by a zombie that nothing fences."""
-    return delivered.commit is None and outcome.setup.rules is not None
+    return delivered.commit is None and (outcome.setup.rules is not None or outcome.setup.moves)
 
 
 def _is_bad(outcome: Outcome, schedule: Schedule) -> bool:
@@ -285,6 +292,7 @@ PROMISES: Sequence[Promise] = (
     beyond_the_tail,
     early,
     early_by_the_world,
+    early_by_the_moved_clock,
     late,
     out_of_order,
     alone,

@@ -41,8 +41,8 @@ class Quiet:
         if not self._wait():
             return False
         for due_ms in self._history.applications.produce_probes():
-            while self._kafka.now_ms < due_ms - TURN_MS:
-                self._history.pass_time(min(due_ms - TURN_MS - self._kafka.now_ms, 4_000))
+            while self._kafka.manual_ms < due_ms - TURN_MS:
+                self._history.pass_time(min(due_ms - TURN_MS - self._kafka.manual_ms, 4_000))
             for _ in range(5):
                 self._history.pass_time(TURN_MS)
         return self._wait()
@@ -76,7 +76,7 @@ class Quiet:
         )
 
     def _to_next_due_ms(self) -> int:
-        now_ms, records = self._kafka.now_ms, sum(len(log.entries) for log in self._kafka.source.values())
+        now_ms, records = self._kafka.manual_ms, sum(len(log.entries) for log in self._kafka.source.values())
         if records != self._records:
             self._records, self._due_ms = records, sorted(self._history.applications.due_times())
         return next((due_ms - now_ms for due_ms in self._due_ms if due_ms > now_ms), 1_000) or TURN_MS

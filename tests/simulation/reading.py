@@ -29,6 +29,12 @@ class Verdicts:
         since = max((since for since in begins if since <= record.place), default=None)
         return _dialect(begins[since] if since is not None else self._first).read(record)
 
+    def shift_ms(self, record: SourceRecord) -> int:
+        """Return the time by which the clock was ahead from which a record counts."""
+        begins = self.generations(record.shard)
+        since = max((since for since in begins if since <= record.place), default=None)
+        return begins[since].shift_ms if since is not None else 0
+
     def generations(self, partition: int) -> dict[int, Rules]:
         """Return the rules by the first offset that they are for; those that nothing was read by may be replaced."""
         for commit in self._kafka.commits[self._known :]:

@@ -10,7 +10,18 @@ from tests.simulation.plans.families import PLANS
 BACKENDS = ("RedisZset", "KafkaBuckets")
 RUNS_OF_OTHERS = 3_000
 """Enough for dialects and members: most histories have what these add."""
-OF_CHANGES = ("Edits", "EditsBuckets", "Identity", "IdentityBuckets", "Trouble", "Clocks", "ClocksBuckets", "Targets")
+OF_CHANGES = (
+    "Edits",
+    "EditsBuckets",
+    "Identity",
+    "IdentityBuckets",
+    "Trouble",
+    "Clocks",
+    "ClocksBuckets",
+    "Targets",
+    "Moves",
+    "MovesBuckets",
+)
 """Families in which something changes around the relays, in few places of a history."""
 
 pytestmark = pytest.mark.nightly

@@ -35,7 +35,7 @@ from delaytopic_cli.audit.publishing import (
 )
 from delaytopic_cli.audit.rounds import Topics, audit_in_rounds
 from delaytopic_cli.audit.serving import Verdicts, live_seconds, serving
-from delaytopic_cli.commands.options import client_settings, kafka_options, split_pair
+from delaytopic_cli.commands.options import client_settings, kafka_options, refuse_moved_clock, split_pair
 from delaytopic_process.command_line import NearChoice, listen_address
 from delaytopic_process.errors import InputError
 
@@ -103,6 +103,7 @@ def run(**given: Any) -> int:
     _refuse_contradictions(given)
     topics = _topics(given)
     kafka, client = _kafka_client(given)
+    refuse_moved_clock(client)
     # As Ctrl-C: the first process of a container ignores what it has no handler for, and its pod waits to be killed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 

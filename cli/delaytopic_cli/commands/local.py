@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from delaytopic_cli.commands.options import split_pair
+from delaytopic_process.command_line import NearChoice
 from delaytopic_process.errors import InputError
 
 
@@ -63,6 +64,13 @@ def _checked_name(_: click.Context, __: click.Parameter, name: str | None) -> st
     help="What other commands call this one, where several run: see their --local. Default: local, local-2, ...",
 )
 @click.option(
+    "--clock",
+    type=NearChoice(["machine", "manual"]),
+    default="machine",
+    show_default=True,
+    help="For tests of an application: manual has a clock that `delaytopic clock advance` moves ahead.",
+)
+@click.option(
     "--accept-source",
     metavar="TOPIC_ID",
     help="Have relays whose source was made anew begin with the topic of this id, which their status names.",
@@ -84,6 +92,7 @@ def local(**options: Any) -> None:
     Examples:
       delaytopic local -f examples/reminders.yaml
       delaytopic local -f examples/reminders.yaml --data ~/delaytopic-data --relays 2
+      delaytopic local -f examples/reminders.yaml --clock manual
       delaytopic local -f examples/reminders.yaml -b broker-1:9092 --redis-url redis://cache:6379/3
     """
     from rich.console import Console  # noqa: PLC0415  # the help does not wait for what serves the console

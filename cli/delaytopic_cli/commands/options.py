@@ -85,6 +85,19 @@ def known_topics(settings: Mapping[str, str]) -> list[KnownTopic]:
     return [topic for state in running_states() if state.bootstrap_servers == servers for topic in state.topics]
 
 
+def refuse_moved_clock(settings: Mapping[str, str]) -> None:
+    """Raise InputError for the Kafka of a `delaytopic local` whose clock is moved.
+
+    Receipts there have the times of that clock, and topics the broker's: what compares them would find faults.
+    """
+    servers = settings["bootstrap.servers"]
+    if any(state.bootstrap_servers == servers and state.clock == "manual" for state in running_states()):
+        raise InputError(
+            "this `delaytopic local` runs with --clock manual: its records arrive by a clock that is moved, and their "
+            "topics keep the broker's, so that this command cannot judge; use one with the machine's clock"
+        )
+
+
 def split_pair(text: str, option: str) -> tuple[str, str]:
     """Split `key=value` at the first equals sign; raises InputError naming the option."""
     key, separator, value = text.partition("=")

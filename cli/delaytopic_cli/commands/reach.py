@@ -72,7 +72,7 @@ def at_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
     @_gateway_options
     @wraps(command)
     def called(*arguments: Any, topic: str, gateway: str | None, token_file: Path | None, **options: Any) -> Any:
-        return command(*arguments, reach=lambda: nullcontext(_gateway(gateway, token_file).topic(topic)), **options)
+        return command(*arguments, reach=lambda: nullcontext(gateway_at(gateway, token_file).topic(topic)), **options)
 
     return called
 
@@ -103,7 +103,7 @@ def at_topic(*, relays: bool = False, kafka: bool = False, dead_letter: bool = F
         ) -> Any:
             def reach() -> AbstractContextManager[TopicService]:
                 if not _is_direct(gateway, relays, bootstrap_servers, settings, dead_letter):
-                    return nullcontext(_gateway(gateway, token_file).topic(topic))
+                    return nullcontext(gateway_at(gateway, token_file).topic(topic))
                 if token_file is not None and _is_written("token_file"):
                     raise InputError("--token-file is shown to a gateway: leave it out, or --relay and -b")
                 kafka = client_settings(bootstrap_servers, settings) if bootstrap_servers is not None else None
@@ -145,7 +145,7 @@ def _is_written(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def _gateway(url: str | None, token_file: Path | None) -> GatewayClient:
+def gateway_at(url: str | None, token_file: Path | None = None) -> GatewayClient:
     """Return the gateway with this address, or that of the running `delaytopic local`. Raises InputError."""
     if url is None:
         running = running_local()

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer
 
 from delaytopic_api.records import DELIVER_AFTER, LAST_INSTANT_MS
 from delaytopic_api.values import Duration
-from delaytopic_cli.commands.options import client_settings, kafka_options, known_topics
+from delaytopic_cli.commands.options import client_settings, kafka_options, known_topics, refuse_moved_clock
 from delaytopic_gateway.client.kafka_clients import committed_reader, partitions_of
 from delaytopic_gateway.client.kafka_login import kafka_settings
 from delaytopic_gateway.client.lateness import milliseconds_text
@@ -87,6 +87,7 @@ def trial(
       delaytopic trial shop.trial.delayed --target shop.trial --kafka-config kafka.yaml -o json
     """
     client = _client(kafka_config, bootstrap_servers, settings)
+    refuse_moved_clock(client)
     delay, patience_ms = duration(after), duration(timeout).ms
     target = _target(topic, target, delay, known_topics(client))
     partitions_of(client, topic)

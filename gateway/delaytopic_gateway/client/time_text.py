@@ -10,6 +10,8 @@ from delaytopic_api.records import objection_to_instant
 from delaytopic_process.errors import InputError
 
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_LONG_SPAN = re.compile(r"(?:(\d{1,4})w)?(?:(\d{1,5})d)?(.*)", re.ASCII | re.DOTALL)
+_DAY_MS = 86_400_000
 _MOST_DIGITS = 30
 """More than a time has in any unit; Python refuses to read thousands."""
 
@@ -48,6 +50,22 @@ def duration(text: str) -> Duration:
         return Duration(text)
     except InvalidText as error:
         raise InputError(str(error)) from error
+
+
+def span_ms(text: str) -> int:
+    """Return the milliseconds of a duration that may begin with weeks and days, such as 7d or 1d12h.
+
+    Raises InputError.
+    """
+    weeks, days, rest = _LONG_SPAN.match(text).groups()  # type: ignore[union-attr]  # it matches any text
+    if not rest and (weeks or days):
+        rest = "0"
+    return (int(weeks or 0) * 7 + int(days or 0)) * _DAY_MS + duration(rest).ms
+
+
+def instant_text(instant: int) -> str:
+    """Return a time as RFC 3339 in UTC, with milliseconds."""
+    return f"{datetime.fromtimestamp(instant // 1_000, UTC):%Y-%m-%dT%H:%M:%S}.{instant % 1_000:03d}Z"
 
 
 def clock_text(instant: int | None, *, now_ms: int, zone: tzinfo | None = None) -> str:

@@ -19,6 +19,7 @@ from delaytopic_api import Settings
 from delaytopic_api.values import BackendType
 from delaytopic_gateway.access.rights import LoopbackAccess
 from delaytopic_gateway.app import gateway_app
+from delaytopic_gateway.client.kafka_clients import partitions_of
 from delaytopic_gateway.client.relay_listing import ask_relays
 from delaytopic_gateway.client.topics import create_topics
 from delaytopic_gateway.jobs import JOBS_TOPIC, Jobs, jobs_topic_plan, running_jobs
@@ -28,6 +29,7 @@ from delaytopic_gateway.service.gateway import Gateway
 from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import HOW_TO_AUDIT_LOCAL, State, audit_of_report
 from delaytopic_local.servers.running import Servers, data_directory, running_servers
+from delaytopic_local.session.clock import LocalClock, Watched
 from delaytopic_local.session.documents import (
     BROKERS_OWN_REPLICATION,
     check_addresses,
@@ -39,7 +41,7 @@ from delaytopic_local.session.documents import (
     topic_plans,
 )
 from delaytopic_local.session.overview import Counters, Overview, overview_line, overview_table
-from delaytopic_local.session.relays import Buckets, RelayProcess, Supervisor, read_lateness, read_status
+from delaytopic_local.session.relays import CLOCK_FLAG, Buckets, RelayProcess, Supervisor, read_lateness, read_status
 from delaytopic_local.session.rules import check_together
 from delaytopic_local.session.state import (
     DEFAULT_NAME,
@@ -67,6 +69,7 @@ class LocalOptions:
     http_port: int = 0
     gateway_port: int = 0
     name: str | None = None
+    clock: str = "machine"
     settings: tuple[tuple[str, str], ...] = ()
     accept_source: str | None = None
     accept_repeats: str | None = None
@@ -113,19 +116,25 @@ def run_local(options: LocalOptions, console: Console) -> None:
         copies = BROKERS_OWN_REPLICATION if servers.own_cluster else 1
         jobs_topic = jobs_topic_plan(replication_factor=copies)
         create_topics(servers.bootstrap_servers, [*plans, jobs_topic], servers.settings)
-        groups = relay_groups(
-            all_settings, servers, relays=options.relays, http_port=options.http_port, flags=options.relay_flags
-        )
+        clock = LocalClock(directory / "clock") if options.clock == "manual" else None
+        flags = [*options.relay_flags, *([CLOCK_FLAG, str(clock.file)] if clock is not None else [])]
+        groups = relay_groups(all_settings, servers, relays=options.relays, http_port=options.http_port, flags=flags)
+        if clock is not None:
+            clock.watch([_watched(group, servers) for group in groups])
+        now_ms = clock.now_ms if clock is not None else _now_ms
+        gateway = _gateway(servers, groups, options.file, now_ms)
         with (
             _running(groups, progress) as supervisor,
-            _jobs_of(gateway := _gateway(servers, groups, options.file), servers, progress) as jobs,
-            serving(_app(gateway, servers, jobs), options.gateway_port) as address,
-            _findable(name, servers, groups, address) as publish_state,
+            _jobs_of(gateway, servers, progress) as jobs,
+            serving(_app(gateway, servers, jobs, clock), options.gateway_port) as address,
+            _findable(name, servers, groups, address, options.clock) as publish_state,
         ):
             for line in _how_to_reach(servers, all_settings):
                 progress(line)
             progress(f"open:  {address}")
-            _show(groups, supervisor, publish_state, console, progress)
+            if clock is not None:
+                progress("clock: manual; move it with: delaytopic clock advance 7d")
+            _show(groups, supervisor, publish_state, console, progress, now_ms)
 
 
 def _not_alone(name: str) -> str:
@@ -150,7 +159,7 @@ class LocalTopics:
 
     def relay_urls(self, served: ServedTopic) -> Sequence[str]:
         """See `ServedTopics.relay_urls`."""
-        return _relay_urls([self._groups[served]])
+        return relay_urls([self._groups[served]])
 
     def state(self, served: ServedTopic) -> State:
         """See `ServedTopics.state`."""
@@ -164,9 +173,15 @@ class LocalTopics:
         )
 
 
-def _gateway(servers: Servers, groups: Sequence[Group], file: Path) -> Gateway:
+def _gateway(servers: Servers, groups: Sequence[Group], file: Path, now_ms: Callable[[], int]) -> Gateway:
     routes = LocalTopics(groups, servers.directory, file)
-    return Gateway(routes, KafkaCluster(_client(servers)), ask_relays, _now_ms)
+    return Gateway(routes, KafkaCluster(_client(servers)), ask_relays, now_ms)
+
+
+def _watched(group: Group, servers: Servers) -> Watched:
+    settings = group.settings
+    partitions = partitions_of(_client(servers), settings.source.topic)
+    return Watched(f"{settings.namespace}/{settings.name}", partitions, lambda: relay_urls([group]))
 
 
 def _jobs_of(gateway: Gateway, servers: Servers, progress: Callable[[str], None]) -> AbstractContextManager[Jobs]:
@@ -178,8 +193,8 @@ def _client(servers: Servers) -> dict[str, str]:
     return {**servers.settings, "bootstrap.servers": servers.bootstrap_servers}
 
 
-def _app(gateway: Gateway, servers: Servers, jobs: Jobs) -> FastAPI:
-    return gateway_app(gateway, LoopbackAccess(), AuditFile(servers.directory / "gateway.log"), jobs)
+def _app(gateway: Gateway, servers: Servers, jobs: Jobs, clock: LocalClock | None) -> FastAPI:
+    return gateway_app(gateway, LoopbackAccess(), AuditFile(servers.directory / "gateway.log"), jobs, clock)
 
 
 def needs_a_redis(settings: Settings) -> bool:
@@ -215,8 +230,8 @@ def relay_groups(
     return groups
 
 
-def take_overview(group: Group) -> Overview:
-    """Ask the relays of a DelayTopic for their status and put it together."""
+def take_overview(group: Group, clock_ms: Callable[[], int] | None = None) -> Overview:
+    """Ask the relays of a DelayTopic for their status and put it together, by `clock_ms` if it tells their time."""
     statuses, lateness = [], defaultdict[float, int](int)
     for relay in group.relays:
         port = relay.port if relay.is_running() else None
@@ -224,8 +239,8 @@ def take_overview(group: Group) -> Overview:
         if port is not None and status is not None:
             statuses.append(status)
             _add(lateness, read_lateness(port))
-    now_ms = _now_ms()
-    troubles = (relay.trouble(now_ms / 1000) for relay in group.relays)
+    troubles = (relay.trouble(_now_ms() / 1000) for relay in group.relays)
+    now_ms = (clock_ms or _now_ms)()
     return group.counters.take(statuses, lateness, next(filter(None, troubles), None), now_ms=now_ms)
 
 
@@ -241,7 +256,9 @@ def _running(groups: Sequence[Group], progress: Callable[[str], None]) -> Iterat
 
 
 @contextmanager
-def _findable(name: str, servers: Servers, groups: Sequence[Group], gateway_url: str) -> Iterator[Callable[[], None]]:
+def _findable(
+    name: str, servers: Servers, groups: Sequence[Group], gateway_url: str, clock: str
+) -> Iterator[Callable[[], None]]:
     """Let other commands find this run; what is yielded tells them of relays that have come up since."""
     topics = tuple(known_topic(group.settings) for group in groups)
     told: list[LocalState] = []
@@ -252,10 +269,11 @@ def _findable(name: str, servers: Servers, groups: Sequence[Group], gateway_url:
             servers.bootstrap_servers,
             servers.redis_url,
             topics,
-            _relay_urls(groups),
+            relay_urls(groups),
             gateway_url,
             name,
             str(servers.directory),
+            clock,
         )
         if told != [state]:
             write_state(state)
@@ -268,7 +286,8 @@ def _findable(name: str, servers: Servers, groups: Sequence[Group], gateway_url:
         remove_state(name)
 
 
-def _relay_urls(groups: Sequence[Group]) -> tuple[str, ...]:
+def relay_urls(groups: Sequence[Group]) -> tuple[str, ...]:
+    """Return the addresses of the pages of relays that run."""
     ports = [relay.port for group in groups for relay in group.relays if relay.is_running()]
     return tuple(f"http://127.0.0.1:{port}" for port in ports if port is not None)
 
@@ -279,6 +298,7 @@ def _show(
     publish_state: Callable[[], None],
     console: Console,
     progress: Callable[[str], None],
+    now_ms: Callable[[], int],
 ) -> None:
     """Look after the relays once a second, and show their state; never returns."""
     if not console.is_terminal:
@@ -286,14 +306,14 @@ def _show(
             supervisor.tick()
             publish_state()
             for group in groups:
-                progress(overview_line(take_overview(group), now_ms=_now_ms()))
+                progress(overview_line(take_overview(group, now_ms), now_ms=now_ms()))
             time.sleep(_TURN_SECONDS)
     with Live(console=console, auto_refresh=False) as live:
         while True:
             supervisor.tick()
             publish_state()
-            overviews = [take_overview(group) for group in groups]
-            live.update(overview_table(overviews, now_ms=_now_ms(), width=console.width), refresh=True)
+            overviews = [take_overview(group, now_ms) for group in groups]
+            live.update(overview_table(overviews, now_ms=now_ms(), width=console.width), refresh=True)
             time.sleep(_TURN_SECONDS)
 
 

@@ -22,7 +22,7 @@ NAME_VARIABLE = "DELAYTOPIC_LOCAL"
 class LocalState:
     """A running `delaytopic local`: its process, where its Kafka is, its DelayTopics, and its relays' pages.
 
-    `gateway_url` is where its console and REST are; `directory` its folder.
+    `gateway_url` is where its console and REST are; `directory` its folder; `clock` machine or manual.
     """
 
     pid: int
@@ -33,6 +33,7 @@ class LocalState:
     gateway_url: str | None = None
     name: str = DEFAULT_NAME
     directory: str | None = None
+    clock: str = "machine"
 
     @classmethod
     def parse(cls, text: str) -> LocalState:

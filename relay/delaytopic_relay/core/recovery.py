@@ -250,5 +250,5 @@ def count_takeovers(was: Progress | None, planned: Progress, end: int, *, again:
 
 def oldest_needed_ms(progress: Progress) -> int:
     """Return the timestamp from which on records may not be done by the cursor: none waits longer than `maxDelay`."""
-    longest_ms = max((each.rules.max_delay_ms for each in progress.generations), default=0)
+    longest_ms = max((each.rules.max_delay_ms + each.rules.shift_ms for each in progress.generations), default=0)
     return max(0, progress.cursor.due_ms - longest_ms)

@@ -28,7 +28,8 @@ READER: Final = 3
 """The version of the code that reads records. It changes with each change of a verdict: of what is accepted, and of the
 due time, id or target that follows from a record."""
 MOST_GENERATIONS: Final = 8
-"""Of one partition; a further edit waits until the oldest is done."""
+"""Of one partition, those that differ by the clock alone counted as one; a further edit waits until the oldest is done.
+"""
 MOST_TEXT: Final = 1_200
 """Characters that all generations of a partition take in the metadata of its committed offset, of 4,096."""
 LONGEST_ALLOWED: Final = 100
@@ -36,6 +37,8 @@ LONGEST_ALLOWED: Final = 100
 its target is allowed is then asked when it is due alone."""
 JUDGED_WHEN_DUE: Final = "?"
 UNBOUNDED_MS: Final = 1 << 60
+_SAME: Final = "="
+"""Stands for the rules of the generation before, but for the clock."""
 
 _due_ms = attrgetter("due_ms")
 
@@ -45,6 +48,9 @@ class Rules(NamedTuple):
 
     `target` is a mark of the target topic's name. `options` are those of the dialect, in its own words. `allowed` are
     globs of further targets; None if they are too many to be committed.
+
+    `shift_ms` is the time by which a test had moved its clock ahead of the broker's: a record counts from its own
+    timestamp plus that. It only grows, and is 0 on a cluster.
     """
 
     dialect: Dialect
@@ -56,6 +62,7 @@ class Rules(NamedTuple):
     options: str = ""
     allowed: tuple[str, ...] | None = ()
     reader: int = READER
+    shift_ms: int = 0
 
     @property
     def postpones(self) -> bool:
@@ -117,6 +124,7 @@ def succeed(
     last = kept[-1]
     if declared_ms and declared_ms < last.declared_ms:
         return Succession(tuple(kept), floor)
+    rules = moved(rules, last.rules)
     declared_ms = max(declared_ms, last.declared_ms)
     if rules == last.rules:
         return Succession((*kept[:-1], last._replace(declared_ms=declared_ms)), floor)
@@ -125,12 +133,25 @@ def succeed(
     begun = Generation(min(last.since, end) if len(former) < len(kept) else end, declared_ms, NOTHING_DELIVERED, rules)
     if all(may_wait_together(each.rules.dialect, each.rules.ids, rules.dialect, rules.ids) for each in former):
         longer = (*former, begun)
-        if len(longer) <= MOST_GENERATIONS and len(encode_generations(longer)) <= MOST_TEXT:
+        if _edits(longer) < MOST_GENERATIONS and len(encode_generations(longer)) <= MOST_TEXT:
             return Succession(longer, floor)
         return Succession(tuple(kept), floor, _too_many(kept))
     if position >= end and all(each.last <= cursor for each in kept):
         return Succession((begun._replace(since=end),), end)
     return Succession(tuple(kept), floor, _another_space(last.rules, rules))
+
+
+def moved(rules: Rules, former: Rules) -> Rules:
+    """Return rules by which the clock does not go back behind what it showed by the former ones."""
+    return rules._replace(shift_ms=max(rules.shift_ms, former.shift_ms))
+
+
+def _same_but_for_the_clock(one: Rules, other: Rules) -> bool:
+    return one._replace(shift_ms=other.shift_ms) == other
+
+
+def _edits(generations: Sequence[Generation]) -> int:
+    return sum(not _same_but_for_the_clock(one.rules, other.rules) for one, other in pairwise(generations))
 
 
 def _too_many(kept: Sequence[Generation]) -> str:
@@ -211,12 +232,18 @@ def encode_rules(rules: Rules) -> str:
     allowed = JUDGED_WHEN_DUE if rules.allowed is None else ",".join(rules.allowed)
     numbers = (rules.max_delay_ms, rules.default_delay_ms, rules.delay_ms)
     texts = ["" if number is None else str(number) for number in numbers]
-    return ":".join([str(rules.reader), rules.dialect, *texts, rules.ids, rules.target, rules.options, allowed])
+    reader = _shifted(str(rules.reader), rules)
+    return ":".join([reader, rules.dialect, *texts, rules.ids, rules.target, rules.options, allowed])
+
+
+def _shifted(text: str, rules: Rules) -> str:
+    return f"{text}+{rules.shift_ms}" if rules.shift_ms else text
 
 
 def decode_rules(text: str) -> Rules:
     """Read rules back. Raises `ValueError`."""
-    reader, dialect, most, default, delay, ids, target, options, allowed = text.split(":")
+    read_by, dialect, most, default, delay, ids, target, options, allowed = text.split(":")
+    reader, shift_ms = _split_shift(read_by)
     return Rules(
         Dialect(dialect),
         number_of(most, 0),
@@ -227,7 +254,13 @@ def decode_rules(text: str) -> Rules:
         options,
         None if allowed == JUDGED_WHEN_DUE else tuple(allowed.split(",")) if allowed else (),
         number_of(reader, 0),
+        shift_ms,
     )
+
+
+def _split_shift(text: str) -> tuple[str, int]:
+    rest, moved, shift = text.partition("+")
+    return rest, number_of(shift, 1) if moved else 0
 
 
 def mark_of(generation: Generation) -> str:
@@ -237,19 +270,26 @@ def mark_of(generation: Generation) -> str:
 
 def encode_generations(generations: Sequence[Generation]) -> str:
     """Return the text: numbers and rules of each, one after another."""
-    return " ".join(
-        f"{since}:{declared_ms}:{last.due_ms}:{last.offset}:{encode_rules(rules)}"
-        for since, declared_ms, last, rules in generations
-    )
+    texts: list[str] = []
+    former: Rules | None = None
+    for since, declared_ms, last, rules in generations:
+        # A test may move its clock some thirty times while a record waits: the whole rules would not find room.
+        same = former is not None and _same_but_for_the_clock(rules, former)
+        text = _shifted(_SAME, rules) if same else encode_rules(rules)
+        texts.append(f"{since}:{declared_ms}:{last.due_ms}:{last.offset}:{text}")
+        former = rules
+    return " ".join(texts)
 
 
 def decode_generations(text: str) -> tuple[Generation, ...]:
     """Read generations back. Raises `ValueError`, also where one does not begin behind the one before."""
     found: list[Generation] = []
     for part in text.split(" ") if text else []:
-        since, declared_ms, due_ms, offset, rules = part.split(":", 4)
+        since, declared_ms, due_ms, offset, text = part.split(":", 4)
         last = DueKey(number_of(due_ms), number_of(offset))
-        found.append(Generation(number_of(since, 0), number_of(declared_ms, 0), last, decode_rules(rules)))
+        same, shift_ms = _split_shift(text) if text.startswith(_SAME) else ("", 0)
+        rules = found[-1].rules._replace(shift_ms=shift_ms) if found and same == _SAME else decode_rules(text)
+        found.append(Generation(number_of(since, 0), number_of(declared_ms, 0), last, rules))
     if any(former.since >= later.since for former, later in pairwise(found)):
         raise ValueError(f"the generations of rules in {text[:200]!r} are not in the order of their offsets")
     return tuple(found)

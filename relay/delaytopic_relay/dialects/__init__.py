@@ -19,6 +19,7 @@ from delaytopic_relay.dialects.black_box import BlackBoxDialect
 from delaytopic_relay.dialects.cesium import CesiumDialect, CesiumRules
 from delaytopic_relay.dialects.karafka import KarafkaDialect
 from delaytopic_relay.dialects.kaspr import KasprDialect
+from delaytopic_relay.dialects.moved import MovedDialect
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import FormerTopics, RoutePolicy, TopicGlobs
 from delaytopic_relay.dialects.redelivery import RedeliveryDialect
@@ -73,6 +74,8 @@ def dialect_by(rules: Rules, target: str, misspelt: Callable[[str], None] | None
 
     `misspelt` hears of header names that resemble a control header's, in the native one.
     """
+    if rules.shift_ms:
+        return MovedDialect(dialect_by(rules._replace(shift_ms=0), target, misspelt), rules.shift_ms)
     if rules.reader != READER:
         raise UnknownRules(
             f"records that wait were read by version {rules.reader} of the reader, and this relay has version {READER}:"

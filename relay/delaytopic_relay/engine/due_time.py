@@ -22,7 +22,7 @@ class DueTime:
         if self._second is None or self._watch is None:
             return
         answer = self._second.answer()
-        now_ms, monotonic_ms = self._clock.now_ms(), self._clock.monotonic_ms()
+        now_ms, monotonic_ms = self._machine_ms(), self._clock.monotonic_ms()
         if isinstance(answer, Reading):
             self._watch.answered(answer, now_ms, monotonic_ms)
         elif answer is not None:
@@ -34,8 +34,8 @@ class DueTime:
         """Return the time up to which records are due; `NOTHING_DUE_MS` where none may leave."""
         if self._suspended:
             return NOTHING_DUE_MS
-        now_ms = self._clock.now_ms()
-        believed = self._watch is None or self._watch.believes(now_ms, self._clock.monotonic_ms())
+        now_ms, machine_ms = self._clock.now_ms(), self._machine_ms()
+        believed = self._watch is None or self._watch.believes(machine_ms, self._clock.monotonic_ms())
         return now_ms if believed else NOTHING_DUE_MS
 
     @property
@@ -43,8 +43,12 @@ class DueTime:
         """The comparison of the clocks; None without a second one."""
         if self._watch is None:
             return None
-        now_ms = self._clock.now_ms()
+        now_ms = self._machine_ms()
         return self._watch.state(now_ms, self._clock.monotonic_ms())
+
+    def _machine_ms(self) -> int:
+        """Return what the clock shows that the second one is like: nobody moves that."""
+        return self._clock.now_ms() - self._clock.shift_ms
 
     def close(self) -> None:
         """Ask no more."""

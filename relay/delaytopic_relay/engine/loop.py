@@ -211,6 +211,7 @@ class Loop:
             if self._lost is not None:
                 raise self._lost
             self._due.compare()
+            self._follow_clock()
             for partition, chunk in chunks.items():
                 self._ingest(partition, chunk)
             self._end_looking_ahead()
@@ -285,6 +286,8 @@ class Loop:
         for partition, (shard, plan, look_ahead_until) in self._takeover.recover(wanted).items():
             owned = Owned(shard, plan.progress, plan.backend_changed, plan.rules_wait, look_ahead_until)
             cause = self.partitions.recovered(partition, owned)
+            # Before anything is read by it: a record that counts from a later time would be due beyond all limits.
+            self._clock.move(plan.progress.generations[-1].rules.shift_ms)
             self._reading.follow(partition, plan.progress.generations)
             self._events.recovered(partition, cause, plan)
         if self.waiting and self.waiting.keys() <= self._takeover.still.keys():
@@ -534,6 +537,33 @@ class Loop:
         for partition, owned in self._owned.items():
             owned.paused = partition in wanted
 
+    def _follow_clock(self) -> None:
+        """Take those over anew in which records count from an earlier time than a person has moved the clock to.
+
+        What comes counts from there once it is committed where the source ends, which a new owner does.
+        """
+        shift_ms = max(self._clock.asked_ms, self._clock.shift_ms)
+        if shift_ms > self._reading.declared.rules.shift_ms:
+            self._reading.move(shift_ms)
+            if behind := {each for each, shown_ms in self.shown_ms.items() if shown_ms < shift_ms}:
+                self._recover_again(behind, "clock")
+
+    @property
+    def shown_ms(self) -> Mapping[int, int]:
+        """The shift of the clock that is committed for what comes, of each partition at work."""
+        return {partition: each.committed.generations[-1].rules.shift_ms for partition, each in self._owned.items()}
+
+    @property
+    def at_rest(self) -> bool:
+        """Return whether all that is due by now, of what was taken in, has left and is committed."""
+        now_ms = self._due.now_ms()
+        if now_ms == NOTHING_DUE_MS or self._open or self.waiting:
+            return False
+        return all(
+            not each.shard.replaying and each.deferred is None and _is_later(each.shard.next_due_ms(), now_ms)
+            for each in self._owned.values()
+        )
+
     def _drop_lost(self) -> None:
         """Recover those alone whose backlog lost something."""
         if lost := self._owned.keys() & self._manager.lost():
@@ -577,6 +607,10 @@ class Loop:
         if shard.replaying:
             return shard.share is not None and shard.share.refused_bytes >= LARGEST_FAR_BYTES
         return full or self._suspension.ingest or shard.full(self._clock.now_ms(), paused=owned.paused)
+
+
+def _is_later(due_ms: int | None, now_ms: int) -> bool:
+    return due_ms is None or due_ms > now_ms
 
 
 def _takeovers_kept(was: Progress, new: Progress) -> Progress:

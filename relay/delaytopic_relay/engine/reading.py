@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
 from delaytopic_relay.core.commands import Command, Dialect, SourceMessage
-from delaytopic_relay.core.rules import Declared, Generation, Rules
+from delaytopic_relay.core.rules import Declared, Generation, Rules, moved
 
 DialectOf = Callable[[Rules], Dialect]
 """Makes the dialect that reads by some rules. Raises `UnknownRules`."""
@@ -35,6 +35,11 @@ class Reading:
     def follow(self, partition: int, generations: Sequence[Generation]) -> None:
         """Read a partition by these generations from now on."""
         self._by_partition[partition] = [(each.since, self._dialect(each.rules)) for each in generations]
+
+    def move(self, shift_ms: int) -> None:
+        """Read what comes by a clock that is ahead by so much, from where that is committed."""
+        rules, declared_ms = self.declared
+        self.declared = Declared(moved(rules, rules._replace(shift_ms=shift_ms)), declared_ms)
 
     def forget(self, partitions: Iterable[int]) -> None:
         """Read nothing of these partitions any more."""

@@ -30,7 +30,7 @@ from delaytopic_relay.core.recovery import (
     judge,
     oldest_needed_ms,
 )
-from delaytopic_relay.core.rules import Generation, mark_of, succeed
+from delaytopic_relay.core.rules import Generation, mark_of, moved, succeed
 from delaytopic_relay.engine.reading import Reading
 from delaytopic_relay.engine.unreadable import too_large
 from delaytopic_relay.errors import (
@@ -374,7 +374,7 @@ class Takeover:
         begun: dict[int, Progress] = {}
         for partition, (shard, plan) in [*opened.items()]:
             was, declared = plan.progress, self._reading.declared
-            if was.generations[-1].rules == declared.rules:
+            if was.generations[-1].rules == moved(declared.rules, was.generations[-1].rules):
                 continue
             end = self._source.end(partition)
             found = succeed(was.generations, was.floor, declared, was.position, was.cursor, end)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from operator import attrgetter
 
 import structlog
 
 from delaytopic_api.records import is_ancient, objection_to_instant, resembled_header
 from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
+from delaytopic_process.pages import JSON, Answer
 from delaytopic_relay.core.commands import Leaving, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
 from delaytopic_relay.engine.loop import Loop
@@ -68,6 +70,10 @@ class Telemetry:
         """Serve the pages."""
         self._pages.start()
         log.info("http listening", host=self._config.http.host, port=self._pages.port)
+
+    def add_page(self, path: str, document: Callable[[], str]) -> None:
+        """Serve a JSON document beside the pages that each relay has."""
+        self._pages.add(path, lambda _: Answer(HTTPStatus.OK, JSON, document().encode()))
 
     def stop(self) -> None:
         """Serve them no more."""

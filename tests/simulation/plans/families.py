@@ -12,6 +12,7 @@ from tests.simulation.plans.clock_planning import clock_bucket_plan_for, clock_p
 from tests.simulation.plans.edit_planning import edit_bucket_plan_for, edit_plan_for
 from tests.simulation.plans.identity_planning import identity_bucket_plan_for, identity_plan_for
 from tests.simulation.plans.member_planning import member_bucket_plan_for, member_plan_for
+from tests.simulation.plans.move_planning import move_bucket_plan_for, move_plan_for
 from tests.simulation.plans.plan import Action, Arm, Pass, Plan, Produce, Recipe
 from tests.simulation.plans.planning import plan_for
 from tests.simulation.plans.target_planning import target_bucket_plan_for, target_plan_for
@@ -98,6 +99,8 @@ PLANS: dict[str, Callable[[int], Plan]] = {
     "IdentityBuckets": identity_bucket_plan_for,
     "Clocks": clock_plan_for,
     "ClocksBuckets": clock_bucket_plan_for,
+    "Moves": move_plan_for,
+    "MovesBuckets": move_bucket_plan_for,
     "HandOvers": hand_over_plan_for,
 }
 

@@ -62,6 +62,10 @@ class Setup(NamedTuple):
     """
     rules: RuleSet | None = None
     """The rules that the history begins with, where they are edited; None if they are the usual ones for good."""
+    moves: bool = False
+    """True if somebody moves the clock of the relays ahead; records name the time that they wait, then."""
+    told: str = "all"
+    """The relays that are told how far the clock was moved: "all", or every second one at "some"."""
     declares: bool = False
     """True if relays know when their rules were declared, as an operator tells them."""
 
@@ -159,6 +163,12 @@ class SetClock(NamedTuple):
     drift_permille: int
 
 
+class Advance(NamedTuple):
+    """Somebody moves the clock of the relays ahead, and waits until all shards have it."""
+
+    duration_ms: int
+
+
 class ClockSilent(NamedTuple):
     """The clock that is right does not answer for a while."""
 
@@ -247,6 +257,7 @@ Action = (
     | Remove
     | Rotate
     | SetClock
+    | Advance
     | ClockSilent
     | Retain
     | SourceChanged

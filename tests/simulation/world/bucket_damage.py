@@ -17,7 +17,7 @@ def damage(kafka: Kafka, bucket: int, what: str) -> None:
         log = kafka.stored.setdefault((topic, partition), [])
         if what == "foreign":
             record = Record(topic, b"hello, who is there? a stranger", None, [], partition)
-            log.append(Sent(record, kafka.now_ms, kafka.now_ms, NOBODY, None))
+            log.append(Sent(record, kafka.now_ms, kafka.now_ms, 0, NOBODY, None))
         else:
             end = len(log) // 2 if what == "truncated" else len(log)
             log[:end] = [None] * end

@@ -10,21 +10,31 @@ from delaytopic_relay.core.second_clock import Reading
 
 
 class SimulatedClock:
-    """Implements `Clock`; the wall clock is the world's time, with an error."""
+    """Implements `Clock`; the wall clock is the world's time, with an error, and with the shift that relays commit."""
 
-    def __init__(self, kafka: Kafka) -> None:
+    def __init__(self, kafka: Kafka, *, told: bool = True) -> None:
+        """One that is not `told` what is asked for finds it in what others commit."""
         self._kafka = kafka
+        self._told = told
         self._started_ms = kafka.now_ms
         self.wrong_ms = 0
         self.drift_permille = 0
+        self.shift_ms = 0
         self.shown_ms = 0
         """The highest wall clock time that anybody has read here."""
 
     def now_ms(self) -> int:
         elapsed_ms = self._kafka.now_ms - self._started_ms
-        now_ms = self._kafka.now_ms + self.wrong_ms + elapsed_ms * self.drift_permille // 1_000
+        now_ms = self._kafka.now_ms + self.wrong_ms + elapsed_ms * self.drift_permille // 1_000 + self.shift_ms
         self.shown_ms = max(self.shown_ms, now_ms)
         return now_ms
+
+    @property
+    def asked_ms(self) -> int:
+        return self._kafka.asked_shift_ms if self._told else 0
+
+    def move(self, shift_ms: int) -> None:
+        self.shift_ms = max(self.shift_ms, shift_ms)
 
     def monotonic_ms(self) -> int:
         return self._kafka.now_ms
@@ -35,6 +45,7 @@ class SimulatedClock:
     def set_right(self) -> None:
         """Set the clock right, as a time server does."""
         self.wrong_ms = self.drift_permille = 0
+        self._told = True
 
 
 class SimulatedSecondClock:

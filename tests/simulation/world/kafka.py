@@ -40,6 +40,8 @@ class Sent:
     at_ms: int
     shown_ms: int
     """The highest time that the sender's clock had shown by then."""
+    shift_ms: int
+    """The time by which it had been moved ahead by then."""
     life: Life
     transaction: Transaction | None
 
@@ -66,6 +68,12 @@ class Kafka:
 
     def __init__(self, partitions: int, session_ms: int) -> None:
         self.now_ms = START_MS
+        self.asked_shift_ms = 0
+        """The time by which a person has moved the clock of the relays ahead of this one."""
+        self.shown_shift_ms = 0
+        """The part of it of which he knows that all shards have it."""
+        self.counts_from: dict[tuple[int, int], int] = {}
+        """That part when a record was produced, by shard and offset: the record counts from there at least."""
         self.topic = SourceTopic(SOURCE, "a cluster", "1" * 22)
         self.changes: list[int] = []
         """The commits that there were when the source, or the group's offsets, became others."""
@@ -88,6 +96,11 @@ class Kafka:
         self.silences: list[Silence] = []
         self.counts: Counter[str] = Counter()
         self._later: list[tuple[int, Callable[[], object]]] = []
+
+    @property
+    def manual_ms(self) -> int:
+        """The time as the moved clock shows it: to whoever produces, and waits."""
+        return self.now_ms + self.shown_shift_ms
 
     def make_anew(self, topic_id: str, cluster_id: str | None = None) -> None:
         """Somebody deletes the source and makes another of its name, perhaps in another cluster; offsets stay."""

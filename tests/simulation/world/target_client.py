@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from typing import NoReturn
@@ -116,7 +117,7 @@ class SimulatedTarget:
             self._failures.append(refusal)
             return
         life = Life(self._name, dict(self.recovered))
-        self._buffer.append(Sent(record, now_ms, self._clock.shown_ms, life, None))
+        self._buffer.append(Sent(record, now_ms, self._clock.shown_ms, self._clock.shift_ms, life, None))
         if not self.lingers:
             self._flush()
 
@@ -149,7 +150,7 @@ class SimulatedTarget:
             if destination in silent:
                 self._kafka.transactions.join(self.owner, destination)
                 continue
-            moved = Sent(sent.record, sent.at_ms, sent.shown_ms, sent.life, transaction)
+            moved = replace(sent, transaction=transaction)
             self._kafka.take(moved)
 
     @property

@@ -59,7 +59,7 @@ class LocalSession:
 
 
 @contextmanager
-def local_session(folder: Path, broker: str, redis_url: str, **spec: Any) -> Iterator[LocalSession]:
+def local_session(folder: Path, broker: str, redis_url: str, *arguments: str, **spec: Any) -> Iterator[LocalSession]:
     """Run it on these servers until the body ends; other commands of this process find it meanwhile."""
     name = unique("reminders")
     document = {
@@ -77,6 +77,7 @@ def local_session(folder: Path, broker: str, redis_url: str, **spec: Any) -> Ite
     file.write_text(yaml.safe_dump(document), encoding="utf-8")
     child = ChildProcess()
     command = [sys.executable, "-m", "delaytopic_cli", "local", "-f", str(file), "-b", broker, "--redis-url", redis_url]
+    command += arguments
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         with hearing_ctrl_c():

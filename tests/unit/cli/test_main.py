@@ -19,7 +19,7 @@ IN_SECONDS = (
     "1795269686 as epoch milliseconds is a time in 1973 or before; if it is in seconds, write 1795269686000 for it"
 )
 COMMANDS = [
-    *("init", "validate", "local", "status", "send", "cancel", "get", "reschedule", "jobs", "watch", "trial"),
+    *("init", "validate", "local", "clock", "status", "send", "cancel", "get", "reschedule", "jobs", "watch", "trial"),
     *("pending", "dead-letters", "plan"),
 ]
 

@@ -298,4 +298,6 @@ def test_every_operation_is_described(scene: Scene) -> None:
         ("post", "/{namespace}/{name}/jobs"),
         ("get", "/{namespace}/{name}/jobs/{id}"),
         ("delete", "/{namespace}/{name}/jobs/{id}"),
+        ("get", "/v1/clock"),
+        ("post", "/v1/clock"),
     }

@@ -10,8 +10,8 @@ import yaml
 from delaytopic_api.loading import load_relay_config
 from delaytopic_api.relay import RelayConfig
 from delaytopic_relay.backlog.opening import SECOND_CLOCK, open_second_clock
+from delaytopic_relay.clock import SystemClock
 from delaytopic_relay.errors import ConfigurationError
-from delaytopic_relay.service import SystemClock
 
 
 def config(backend: str, **schedule: str) -> RelayConfig:

@@ -44,6 +44,7 @@ rules = st.builds(
     st.sampled_from(["", "Deliver+Clamp+Binary", "1000+"]),
     st.sampled_from([None, (), ("*",), ("shop.*", "audit-1_2")]),
     st.integers(1, 9),
+    st.just(0) | st.integers(1, 2**62),
 )
 generations = st.lists(
     st.builds(Generation, whole, whole, st.builds(DueKey, st.integers(-1, 2**62), st.integers(-1, 2**62)), rules),
@@ -68,6 +69,44 @@ def test_the_text_of_rules_is_short_and_has_no_semicolon() -> None:
         "0:100:50000:7:3:Native:86400000:::ByHeader:34a04005:: "
         "12:200:-1:-1:3:Native:5000:3000::ByHeader:34a04005::x,y.*"
     )
+
+
+def test_rules_that_differ_by_the_clock_alone_are_not_written_again() -> None:
+    moved = [Generation(each, 0, NOTHING_DELIVERED, USUAL._replace(shift_ms=each * DAY_MS)) for each in range(3)]
+    edited = Generation(3, 0, NOTHING_DELIVERED, SHORTER._replace(shift_ms=2 * DAY_MS))
+
+    text = encode_generations((*moved, edited))
+
+    assert text == (
+        "0:0:-1:-1:3:Native:86400000:::ByHeader:34a04005:: 1:0:-1:-1:=+86400000 2:0:-1:-1:=+172800000 "
+        "3:0:-1:-1:3+172800000:Native:5000:::ByHeader:34a04005::"
+    )
+    assert decode_generations(text) == (*moved, edited)
+
+
+def test_a_relay_that_knows_of_no_move_goes_on_with_the_clock_of_the_one_before() -> None:
+    kept = [FIRST._replace(rules=USUAL._replace(shift_ms=DAY_MS))]
+
+    assert succeed(kept, 0, Declared(USUAL), 9, START, 12) == Succession(tuple(kept), 0)
+
+
+def test_a_clock_that_was_moved_begins_where_the_source_ends() -> None:
+    later = USUAL._replace(shift_ms=DAY_MS)
+
+    found = succeed([FIRST], 0, Declared(later), 9, START, 12)
+
+    assert found == Succession((FIRST, Generation(12, 100, NOTHING_DELIVERED, later)), 0)
+
+
+def test_a_clock_is_moved_thirty_times_while_a_record_waits_and_records_are_produced_in_between() -> None:
+    kept = [Generation(1_000, 0, WAITS, USUAL)]
+    for move in range(1, 31):
+        declared = Declared(USUAL._replace(shift_ms=move * DAY_MS))
+        found = succeed(kept, 0, declared, 1_000 + move, START, 1_000 + move)
+        assert found.waits is None
+        kept = [*found.kept[:-1], found.kept[-1]._replace(last=DueKey(1_795_269_660_000, 1_000 + move))]
+
+    assert len(kept) == 31
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from tests.support.outer_address import outer_address
 from tests.support.relay.route import Route, Servers
 
+from delaytopic_relay.clock import SystemClock
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.service import SystemClock
 from delaytopic_relay.telemetry.telemetry import Telemetry
 
 

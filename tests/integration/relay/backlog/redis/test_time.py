@@ -10,9 +10,9 @@ from tests.support.relay.records import now_ms
 from delaytopic_api.relay import RedisClient
 from delaytopic_relay.backlog.redis.time import RedisTime
 from delaytopic_relay.backlog.second_clock import BackendClock
+from delaytopic_relay.clock import SystemClock
 from delaytopic_relay.core.second_clock import Reading
 from delaytopic_relay.errors import BacklogUnavailable
-from delaytopic_relay.service import SystemClock
 
 NOBODY = RedisClient(url="redis://127.0.0.1:1")
 

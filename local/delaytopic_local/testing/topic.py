@@ -1,0 +1,195 @@
+"""A DelayTopic under test: send to it, move the clock on, and see what has arrived, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from delaytopic.client import DelayedTopic
+from delaytopic_api.records import Receipt, parse_dead_letter
+from delaytopic_gateway.client.kafka_clients import committed_reader, partitions_of
+from delaytopic_gateway.client.raw_records import RawRecord
+from delaytopic_gateway.client.time_text import span_ms
+from delaytopic_gateway.client.topic_reader import read_topic
+from delaytopic_gateway.client.watching import receipt_of
+from delaytopic_local.session.known_topics import KnownTopic
+from delaytopic_process.errors import ProgramError
+
+_TIMEOUT_SECONDS: Final = 30.0
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
+
+
+class Clock(Protocol):
+    """The part of a session's clock that a DelayTopic needs."""
+
+    def now_ms(self) -> int:
+        """Return what it shows."""
+        ...
+
+
+class Session(Protocol):
+    """The part of a session that a DelayTopic needs."""
+
+    settings: dict[str, str]
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the session."""
+        ...
+
+    def advance(self, duration_ms: int) -> None:
+        """Move it on."""
+        ...
+
+    def counts_from_ms(self, timestamp_ms: int) -> int:
+        """Return what it showed at a time of the machine's."""
+        ...
+
+    def settle(self, topic: KnownTopic, ends: dict[int, int]) -> None:
+        """Wait until what is due has left, of what lies below these offsets."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A record that was delivered. Times are those of the clock that the test moves."""
+
+    text: str
+    """The value, as UTF-8."""
+    value: bytes | None
+    key: bytes | None
+    headers: Mapping[str, bytes | None]
+    due: datetime
+    """The time at which it was to be delivered."""
+    waited: timedelta
+    """From when it was produced until it was due: the delay that it was sent with."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that could not be delivered, and why."""
+
+    text: str
+    reason: str
+    detail: str
+
+
+class TopicUnderTest:
+    """One DelayTopic, as one test sees it: what was produced before the test began is none of its."""
+
+    def __init__(self, session: Session, known: KnownTopic) -> None:
+        """The test begins now."""
+        self._session = session
+        self._known = known
+        self._partitions = partitions_of(session.settings, known.source)
+        self._producer = Producer({**session.settings, "linger.ms": 0})
+        self._topic = DelayedTopic(self._producer, known.source)
+        self._began = self._ends()
+        self.bootstrap_servers = session.settings["bootstrap.servers"]
+        self.source = known.source
+        self.target = known.target
+
+    @property
+    def now(self) -> datetime:
+        """The time that the clock shows."""
+        return _EPOCH + timedelta(milliseconds=self._session.clock.now_ms())
+
+    def send(self, value: str | bytes | None, *, after: str | timedelta | None = None, **options: Any) -> None:
+        """Send a record, as an application does; `options` are those of `delaytopic.client`: id, key, at, headers.
+
+        A delay is a timedelta, or text such as "7d" or "1h30m".
+        """
+        wait = timedelta(milliseconds=_ms(after)) if after is not None else None
+        self._topic.schedule(value, after=wait, on_delivery=_raise, **options)
+        self._flush()
+
+    def cancel(self, id: str | bytes, *, key: str | bytes | None = None) -> None:
+        """Cancel the pending record with this id."""
+        self._topic.cancel(id, key=key, on_delivery=_raise)
+        self._flush()
+
+    def advance(self, duration: str | timedelta) -> None:
+        """Move the clock on, by a timedelta or text such as "7d" or "6d 23h"; then what is due by it has arrived."""
+        self._settle()
+        self._session.advance(_ms(duration))
+
+    def arrived(self) -> list[Arrival]:
+        """Return what was delivered to the target, of what was produced in this test, in the order of its due times.
+
+        What was due in one advance arrives at its end, each record with its own due time.
+        """
+        self._settle()
+        found = [(receipt, record) for record, receipt in self._received() if self._is_ours(receipt)]
+        found.sort(key=lambda each: (each[0].due_ms, each[0].partition, each[0].offset))
+        return [self._arrival(receipt, record) for receipt, record in found]
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """Return what could not be delivered, of what was produced in this test."""
+        self._settle()
+        letters = []
+        for record in read_topic(self._session.settings, self._known.dead_letter):
+            letter = parse_dead_letter([*record.headers])
+            if letter is not None and letter.offset >= self._began.get(letter.partition, 0):
+                letters.append(DeadLetter(_text(record.value), letter.reason, letter.detail))
+        return letters
+
+    def _received(self) -> list[tuple[RawRecord, Receipt]]:
+        records = read_topic(self._session.settings, self._known.target)
+        return [(each, receipt) for each in records if (receipt := receipt_of([*each.headers])) is not None]
+
+    def _is_ours(self, receipt: Receipt) -> bool:
+        return receipt.topic == self._known.source and receipt.offset >= self._began.get(receipt.partition, 0)
+
+    def _arrival(self, receipt: Receipt, record: RawRecord) -> Arrival:
+        timestamp_ms = receipt.timestamp_ms
+        counts_from_ms = self._session.counts_from_ms(timestamp_ms) if timestamp_ms is not None else receipt.due_ms
+        return Arrival(
+            text=_text(record.value),
+            value=record.value,
+            key=record.key,
+            headers=dict(record.headers),
+            due=_EPOCH + timedelta(milliseconds=receipt.due_ms),
+            waited=timedelta(milliseconds=receipt.due_ms - counts_from_ms),
+        )
+
+    def _settle(self) -> None:
+        self._session.settle(self._known, self._ends())
+
+    def _ends(self) -> dict[int, int]:
+        reader = committed_reader(self._session.settings)
+        try:
+            return {each: _end(reader, self._known.source, each) for each in range(self._partitions)}
+        finally:
+            reader.close()
+
+    def _flush(self) -> None:
+        if self._producer.flush(_TIMEOUT_SECONDS):
+            raise SendError(f"Kafka has not acknowledged a record of {self._known.source} for {_TIMEOUT_SECONDS:g} s")
+
+
+class SendError(ProgramError):
+    """Kafka refused a record, or did not answer."""
+
+
+def _end(reader: Consumer, topic: str, partition: int) -> int:
+    _, end = reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=_TIMEOUT_SECONDS)
+    return int(end)
+
+
+def _raise(error: Any, _: Any) -> None:
+    if error is not None:
+        raise SendError(f"Kafka refused a record: {error}")
+
+
+def _ms(duration: str | timedelta) -> int:
+    if isinstance(duration, timedelta):
+        return duration // timedelta(milliseconds=1)
+    return span_ms(duration.replace(" ", ""))
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode("utf-8", "replace")

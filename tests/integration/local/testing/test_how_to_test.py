@@ -1,0 +1,136 @@
+"""The page docs/how-to/test-your-delays.md: its very code, run by a pytest of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support.paths import ROOT
+
+PAGE = ROOT / "docs" / "how-to" / "test-your-delays.md"
+OTHERS = """
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+BUCKETS = Path(__file__).with_name("buckets.yaml")
+
+
+def test_what_an_application_produces_is_seen_and_what_a_test_before_left_is_not(delay_topic):
+    left = delay_topic("reminders.yaml")
+    left.send("left", after="2h")
+    reminders = delay_topic("reminders.yaml")
+    producer = Producer({"bootstrap.servers": reminders.bootstrap_servers})
+    producer.produce(reminders.source, b"tea", headers=[("deliver-after", b"1h")])
+    producer.flush()
+    reminders.advance(timedelta(hours=3))
+
+    assert [(each.text, each.waited) for each in reminders.arrived()] == [("tea", timedelta(hours=1))]
+
+
+def test_a_time_is_one_of_the_clock_and_a_record_after_a_move_counts_from_there(delay_topic):
+    reminders = delay_topic("reminders.yaml")
+    at = reminders.now + timedelta(days=1)
+    reminders.send("at", at=at)
+    reminders.send("after", after="25h")
+    reminders.advance("23h")
+    reminders.send("later", after="2h 30m")
+    reminders.advance("61m")
+    assert [each.text for each in reminders.arrived()] == ["at"]
+    reminders.advance("89m")
+
+    assert [each.text for each in reminders.arrived()] == ["at", "after", "later"]
+    assert reminders.arrived()[0].due - at < timedelta(milliseconds=1)
+
+
+def test_what_cannot_be_delivered_is_a_dead_letter_with_its_reason(delay_topic):
+    reminders = delay_topic("reminders.yaml")
+    reminders.send("never", after="9000h")
+
+    assert [(each.text, each.reason) for each in reminders.dead_letters()] == [("never", "beyond-max-delay")]
+
+
+@pytest.mark.parametrize("file", ["buckets.yaml", "fixed.yaml"])
+def test_bucket_topics_and_a_fixed_delay_follow_the_clock(delay_topic, file):
+    topic = delay_topic(file)
+    wait = {} if file == "fixed.yaml" else {"after": "7d"}
+    topic.send("first", **wait)
+    topic.advance("6d")
+    topic.send("second", **wait)
+    topic.advance("1d")
+    assert [each.text for each in topic.arrived()] == ["first"]
+    topic.advance("6d")
+
+    assert [(each.text, each.waited) for each in topic.arrived()] == [
+        (name, timedelta(days=7)) for name in ("first", "second")
+    ]
+"""
+
+
+def block(language: str) -> str:
+    """Return the first block of code of a language on the page."""
+    return PAGE.read_text(encoding="utf-8").split(f"```{language}\n", 1)[1].split("```", 1)[0]
+
+
+@pytest.fixture
+def application(tmp_path: Path) -> Path:
+    """A team's folder, as the page has it."""
+    (tmp_path / "reminders.yaml").write_text(block("yaml"), encoding="utf-8")
+    (tmp_path / "test_reminders.py").write_text(block("python"), encoding="utf-8")
+    return tmp_path
+
+
+Property = Callable[[str, object], None]
+
+
+def run_pytest(folder: Path) -> str:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "--rootdir",
+        str(folder),
+    ]
+    # As in a pod of a CI system: it is on a cluster, and the relays of its tests are not.
+    environment = {**os.environ, "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    done = subprocess.run(
+        [*command, str(folder)], cwd=folder, check=False, capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.takes_long("a Kafka and a Redis of its own, as the page has them, and their relay")
+def test_the_pages_own_test_passes(application: Path, record_property: Property) -> None:
+    started_s = time.monotonic()
+
+    said = run_pytest(application)
+
+    record_property("the how-to's test, with servers, s", round(time.monotonic() - started_s, 1))
+    assert "1 passed" in said
+
+
+@pytest.mark.takes_long("a Kafka and a Redis of its own, and three relays")
+def test_what_the_page_says_of_the_fixture_holds(application: Path) -> None:
+    yaml = block("yaml")
+    (application / "buckets.yaml").write_text(
+        f"{yaml.replace('reminders', 'buckets')}  backend:\n    type: KafkaBuckets\n", encoding="utf-8"
+    )
+    (application / "fixed.yaml").write_text(
+        f"{yaml.replace('reminders', 'fixed')}  schedule:\n    fixedDelay: 168h\n", encoding="utf-8"
+    )
+    (application / "test_reminders.py").write_text(OTHERS, encoding="utf-8")
+
+    assert "5 passed" in run_pytest(application)
