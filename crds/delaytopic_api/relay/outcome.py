@@ -7,22 +7,13 @@ Times are epoch milliseconds.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from pydantic import ConfigDict
 
 from delaytopic_api.documents.model import Model
 from delaytopic_api.relay.status import EpochMs, Int64
+from delaytopic_api.values.choices import Ending
 
-
-class Ending(StrEnum):
-    """The ways in which a schedule ends, and `NotPending` of a cancel."""
-
-    DELIVERED = "Delivered"
-    CANCELLED = "Cancelled"
-    REPLACED = "Replaced"
-    DEAD_LETTERED = "DeadLettered"
-    NOT_PENDING = "NotPending"
+__all__ = ["Ending", "Outcome", "RecordPlace"]
 
 
 class RecordPlace(Model):
@@ -59,8 +50,9 @@ class Outcome(Model):
     source: RecordPlace
     """The record of the schedule in the source; with `NotPending`, the record of the cancel."""
     target: RecordPlace | None = None
-    """The delivered record, or the dead letter; null where nothing was written."""
+    """The delivered record, or the dead letter; null where nothing was written, or its place is not known."""
     ended_by: RecordPlace | None = None
     """The record in the source that cancelled or replaced it; null otherwise."""
     requested_by: str | None = None
-    """The header `deliver-requested-by` of the record that ended it, or else of the schedule itself."""
+    """The header `deliver-requested-by` of the record that cancelled or replaced it; of the schedule itself where none
+    did. Null where that record has none."""

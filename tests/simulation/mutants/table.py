@@ -11,6 +11,7 @@ from tests.simulation.mutants import (
     of_dialects,
     of_identity,
     of_members,
+    of_outcomes,
     of_recovery,
     of_rules,
     of_stores,
@@ -20,7 +21,7 @@ from tests.simulation.mutants.breaking import Mutant
 
 ROOMS = (
     *(of_recovery, of_commits, of_stores, of_buckets, of_dialects, of_members, of_rules, of_identity, of_clocks),
-    of_targets,
+    *(of_targets, of_outcomes),
 )
 MUTANTS: dict[str, Mutant] = {mutant.name: mutant for of in ROOMS for mutant in of.MUTANTS}
 
