@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from delaytopic_api.relay import Ending
 from delaytopic_process.open_transactions import OpenTransaction
 from delaytopic_relay.core.commands import Command, Leaving, Record, Reject, Schedule, SourceMessage
 from delaytopic_relay.core.epochs import EpochStart
@@ -16,6 +17,7 @@ from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan, SourceTopic
 from delaytopic_relay.core.second_clock import Reading
 from delaytopic_relay.delivery.batches import Batch
+from delaytopic_relay.delivery.outcomes import Places
 from delaytopic_relay.delivery.reachability import Sight
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.errors import RelayError, StateInDoubt
@@ -223,6 +225,10 @@ class Target(Protocol):
         """
         ...
 
+    def take_places(self) -> Places:
+        """Return where in their topics the records are that were sent since, and are acknowledged, and forget it."""
+        ...
+
     def compress(self) -> None:
         """Compress what is sent from now on, if it does not yet.
 
@@ -343,6 +349,10 @@ class LoopEvents(Protocol):
         self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int
     ) -> None:
         """Schedules were produced, but for those `withheld`, and rejects dead-lettered; it counts once committed."""
+        ...
+
+    def ended(self, outcomes: Mapping[Ending, int]) -> None:
+        """So many outcomes of each kind were sent; it counts once committed."""
         ...
 
     def committed(self, duration_ms: int) -> None:

@@ -28,6 +28,7 @@ from delaytopic_relay.core.rules import Declared
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.dead_letters import DeadLetters
 from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.outcomes import Outcomes
 from delaytopic_relay.delivery.record_writer import RecordWriter
 from delaytopic_relay.delivery.refusals import Refusals
 from delaytopic_relay.dialects import Forms, dialect_by, forms_for, rules_of
@@ -164,8 +165,8 @@ class Service:
     @property
     def _topic_names(self) -> tuple[str, ...]:
         config = self._config
-        history = (config.history.topic,) if config.history is not None else ()
-        return config.source.topic, config.target.topic, config.dead_letter.topic, *history
+        optional = (each.topic for each in (config.history, config.outcomes) if each is not None)
+        return config.source.topic, config.target.topic, config.dead_letter.topic, *optional
 
     @property
     def _further(self) -> FurtherTargets:
@@ -179,8 +180,12 @@ class Service:
 
     def _topics(self) -> TopicReader:
         reader = TopicReader(self._connection, self._topic_names)
-        source, target, dead_letter, *history = map(reader.read_anew, self._topic_names)
-        finding = check_topics(self._config, Topics(source, target, dead_letter, *history))
+        found = {name: reader.read_anew(name) for name in self._topic_names}
+        config = self._config
+        history = found[config.history.topic] if config.history is not None else None
+        outcomes = found[config.outcomes.topic] if config.outcomes is not None else None
+        source, target, dead_letter = (found[name] for name in self._topic_names[:3])
+        finding = check_topics(config, Topics(source, target, dead_letter, history, outcomes))
         if finding is None:
             return reader
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
@@ -198,10 +203,11 @@ class Service:
         codec = codec_of(self._config.target.compression, source.settings if source is not None else {})
         settings = partial(self._producer_settings, topics, backlog.largest_batch_bytes, codec)
         topic, exactly_once = self._config.source.topic, self._config.guarantee is Guarantee.EXACTLY_ONCE
-        owner = transactional_id(self._config.group_id, self._instance)
+        owner, notes = transactional_id(self._config.group_id, self._instance), self._config.outcomes is not None
         if exactly_once or not backlog.transactional:
-            return KafkaTarget(settings, topic, owner if exactly_once else None)
-        return SplitTarget(KafkaTarget(settings, topic, None), KafkaTarget(settings, topic, owner))
+            return KafkaTarget(settings, topic, owner if exactly_once else None, notes_places=notes)
+        plain = KafkaTarget(settings, topic, None, notes_places=notes)
+        return SplitTarget(plain, KafkaTarget(settings, topic, owner))
 
     def _examiner(self) -> KafkaExaminer:
         """Half of the memory that schedules may take: records are copied from what was unpacked, beside these."""
@@ -252,8 +258,16 @@ class Service:
                 id_bytes=config.limits.id_memory.value,
                 learn=topics.learn if config.target.allowed_topics else None,
                 second_clock=open_second_clock(config, self._connection, self._instance, clock),
+                outcomes=self._outcomes(),
             )
         )
+
+    def _outcomes(self) -> Outcomes | None:
+        config = self._config
+        if config.outcomes is None:
+            return None
+        names = config.source.topic, config.target.topic, config.dead_letter.topic
+        return Outcomes(config.outcomes.topic, config.outcomes.only, *names)
 
     def _consumer_settings(self) -> Settings:
         session_timeout_ms = self._config.limits.session_timeout.ms
@@ -263,7 +277,8 @@ class Service:
     def _producer_settings(
         self, topics: TopicReader, stored_bytes: int | None, codec: str, owner: str | None
     ) -> Settings:
-        names = (self._config.target.topic, self._config.dead_letter.topic)
+        outcomes = self._config.outcomes
+        names = [self._config.target.topic, self._config.dead_letter.topic, *([outcomes.topic] if outcomes else [])]
         limits = [limit for limit in (*map(topics.limit, names), stored_bytes) if limit is not None]
         return producer_settings(self._connection, self._instance, owner, min(limits, default=UNLIMITED_BYTES), codec)
 

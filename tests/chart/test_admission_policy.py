@@ -64,6 +64,9 @@ CASES = {
         OWN,
         {"schedule": {"scheduler": {"history": {"topic": f"{HOME}.history", "management": "Adopt"}}}},
     ),
+    "another's topic of outcomes": (OWN, {"outcomes": {"topic": "bank.outcomes"}}),
+    "outcomes of one's own": (OWN, {"outcomes": {"topic": f"{HOME}.outcomes"}}),
+    "an adoption of outcomes": (OWN, {"outcomes": {"topic": f"{HOME}.outcomes", "management": "Adopt"}}),
     "another's class": (OWN, {"delayClassName": "other"}),
 }
 """Access of a class, and the spec of a DelayTopic."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from tests.simulation.faults import all_names, names_of_members
 
+from delaytopic_api.relay import Ending
+
 # Few histories of buckets have Redis: not each of its effects meets each fault in so many.
 REDIS_EFFECTS = tuple(f" {effect}" for effect in ("position", "put", "slices", "load", "ids", "drop", "check"))
 FAULTS_OF_BUCKETS = (
@@ -91,6 +93,7 @@ PATHS_OF_EDITS = (
     *("path: former rules in force for what waits", "path: former rules done"),
     *("path: an edit waits", "path: no queue any more"),
 )
+PATHS_OF_OUTCOMES = tuple(f"path: {ending}" for ending in Ending)
 PATHS_OF_CLOCKS = ("path: delivery held", "path: cursor went back")
 PATHS_OF_MOVES = ("path: former rules in force for what waits", "path: recovered, clock")
 FAULTS_OF_IDENTITY = ("event: source changed", "event: accept")
@@ -117,6 +120,8 @@ EXPECTED: dict[str, Names] = {
     "Moves": ((*FAULTS, "event: advance"), (*PATHS, *PATHS_OF_MOVES)),
     "MovesBuckets": ((*FAULTS_OF_BUCKETS, "event: advance"), (*PATHS_OF_BUCKETS, *PATHS_OF_MOVES)),
     "HandOvers": (FAULTS_OF_BUCKETS, PATHS_OF_BUCKETS),
+    "Outcomes": (FAULTS, (*PATHS, *PATHS_OF_OUTCOMES)),
+    "OutcomesBuckets": (FAULTS_OF_BUCKETS, (*PATHS_OF_BUCKETS, *PATHS_OF_OUTCOMES)),
     "EditsBuckets": ((*FAULTS_OF_BUCKETS, "event: edit"), (*PATHS_OF_BUCKETS, *PATHS_OF_EDITS)),
     # Few of the other faults meet one of these changes in so many histories; all of them are in the families above.
     "Identity": (FAULTS_OF_IDENTITY, PATHS_OF_IDENTITY),

@@ -9,12 +9,13 @@ from typing import NamedTuple
 from tests.simulation.lives import LIFE, Lives
 from tests.simulation.plans.plan import Setup
 from tests.simulation.reading import Verdicts
-from tests.simulation.relays import DEAD, HISTORY
+from tests.simulation.relays import DEAD, HISTORY, OUTCOMES
 from tests.simulation.world.kafka import Commit, Kafka, Life, Sent, Silence
 from tests.simulation.world.source_log import SourceRecord
 from tests.simulation.world.transactions import State
 
 from delaytopic_api.records import ENDED, RESTATED
+from delaytopic_api.relay import Outcome as Document
 from delaytopic_relay.core.commands import Cancel, Command, DueKey, Postpone, Schedule, rank_of
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.batches import source_of
@@ -45,10 +46,38 @@ class Delivered(NamedTuple):
     dead: bool
     commit: int | None
     """The commit that made it visible; None without transactions."""
+    number: int = -1
+    """Its place in the log of all targets."""
 
     @property
     def life(self) -> Life:
         return self.sent.life
+
+
+class Told(NamedTuple):
+    """An outcome that a reader sees."""
+
+    document: Document
+    place: Place
+    sent: Sent
+
+    @property
+    def commit(self) -> int | None:
+        return self.sent.transaction.number if self.sent.transaction is not None else None
+
+    @property
+    def text(self) -> str:
+        by = f" by {self.document.ended_by.offset}" if self.document.ended_by is not None else ""
+        return f"{self.document.outcome} of {self.place[0]}:{self.place[1]}{by}, commit {self.commit}"
+
+
+def told(sent: Sequence[Sent]) -> Sequence[Told]:
+    """Read the records of the topic of outcomes."""
+    found = []
+    for each in sent:
+        document = Document.model_validate_json(each.record.value or b"")
+        found.append(Told(document, (document.source.partition, document.source.offset), each))
+    return found
 
 
 @dataclass(frozen=True)
@@ -68,6 +97,8 @@ class Outcome:
     """Tombstones in the source, by the schedule that they are for."""
     copies: Sequence[Delivered] = ()
     """Records of the history topic, likewise."""
+    told: Sequence[Told] = ()
+    """Records of the topic of outcomes."""
     silences: Sequence[Silence] = ()
     """The times in which targets took nothing."""
     last_lives: Set[int] = frozenset()
@@ -153,7 +184,13 @@ def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) 
         _delivered(sent, lives) for sent in kafka.stones if sent.transaction is None or sent.transaction.number >= 0
     ]
     source = {place: entry for place, entry in accepted.items() if not _is_stone(entry.record) and not _is_end(entry)}
-    seen = [_delivered(lives.renamed(sent), lives) for sent in kafka.read_committed()]
+    visible = kafka.read_committed()
+    numbers = {id(sent): number for number, sent in enumerate(kafka.target)}
+    seen = [
+        _delivered(lives.renamed(sent), lives)._replace(number=numbers[id(sent)])
+        for sent in visible
+        if sent.record.topic != OUTCOMES
+    ]
     delivered = [each for each in seen if each.sent.record.topic != HISTORY]
     copies = [each for each in seen if each.sent.record.topic == HISTORY]
     counts = {**kafka.counts, "aborted records": _aborted(kafka)}
@@ -166,7 +203,19 @@ def outcome_of(setup: Setup, kafka: Kafka, probes: Set[Place], *, rested: bool) 
         if verdicts.shift_ms(entry.record) < kafka.counts_from.get((entry.record.shard, entry.record.place), 0)
     }
     return Outcome(
-        setup, rested, source, delivered, lives.commits(), there, counts, stones, copies, silences, last_lives, behind
+        setup,
+        rested,
+        source,
+        delivered,
+        lives.commits(),
+        there,
+        counts,
+        stones,
+        copies,
+        told([sent for sent in visible if sent.record.topic == OUTCOMES]),
+        silences,
+        last_lives,
+        behind,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from tests.simulation import redelivery
+from tests.simulation import outcomes, redelivery
 from tests.simulation.outcome import Accepted, Delivered, Outcome
 from tests.simulation.quiet import BELIEVED_MS
 from tests.simulation.relays import OTHER, TARGET, compares
@@ -306,6 +306,7 @@ PROMISES: Sequence[Promise] = (
     redelivery.after_its_end,
     redelivery.before_its_deadline,
     redelivery.without_its_end,
+    outcomes.complaints,
 )
 
 

@@ -16,6 +16,7 @@ from tests.simulation.world.strands import Strand
 from tests.simulation.world.target_client import SimulatedTarget
 from tests.support.relay.background import Background
 
+from delaytopic_api.relay import Ending
 from delaytopic_api.values import Dialect, Ids, Partitioning, source_mark
 from delaytopic_relay.backlog.fixed import FixedBacklog
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
@@ -29,6 +30,7 @@ from delaytopic_relay.core.rules import Declared, Rules, target_mark
 from delaytopic_relay.core.suspension import Suspension
 from delaytopic_relay.delivery.dead_letters import DeadLetters
 from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.outcomes import Outcomes
 from delaytopic_relay.delivery.record_writer import RecordWriter
 from delaytopic_relay.delivery.refusals import Refusals
 from delaytopic_relay.dialects import Forms, dialect_by
@@ -45,7 +47,7 @@ from delaytopic_relay.errors import QueueImpossible, SourceReplaced
 from delaytopic_relay.kafka.split_target import SplitTarget
 from delaytopic_relay.ports import Target
 
-TARGET, DEAD, OTHER, HISTORY = "target", "dead", "other", "history"
+TARGET, DEAD, OTHER, HISTORY, OUTCOMES = "target", "dead", "other", "history", "outcomes"
 KEYS: Sequence[Sequence[bytes]] = [(), (b"first key",), (b"second key", b"first key"), (b"third key",)]
 """Keys set, rotated, replaced and removed, in a rolling update that never ends."""
 MAX_DELAY_MS = 8_640_000_000
@@ -127,7 +129,7 @@ class Relay:
         self.second_clock = second_clock
         self.source = SimulatedSource(kafka, self.gate, name, setup.chunk, setup.deaf_ms, member_name)
         sender = SimulatedTarget(kafka, self.gate, self.clock, name, transactional=setup.transactional)
-        sender.lingers = setup.lingers
+        sender.lingers, sender.notes_places = setup.lingers, setup.outcomes
         self.events = Witness(kafka.counts, sender.recovered)
         backlog = self._backlog(connect(self.gate) if connect is not None else None)
         self.target: Target = sender
@@ -167,7 +169,9 @@ class Relay:
                 takeover=Takeover(
                     self.source, self.target, backlog, self.events, lambda owner: True, reading, self.origin, self.clock
                 ),
-                holding=Holding(OwnTopics(SOURCE, TARGET, DEAD, HISTORY), further, self.kafka.look_at, self.clock),
+                holding=Holding(
+                    OwnTopics(SOURCE, TARGET, DEAD, HISTORY, OUTCOMES), further, self.kafka.look_at, self.clock
+                ),
                 pace=Pace(setup.precision_ms, setup.transactional),
                 memory_bytes=setup.memory_bytes,
                 clock=self.clock,
@@ -175,6 +179,7 @@ class Relay:
                 suspension=SUSPENSIONS[self.suspended],
                 second_clock=self.second_clock,
                 learn=lambda topics: None,
+                outcomes=Outcomes(OUTCOMES, [*Ending], SOURCE, TARGET, DEAD) if setup.outcomes else None,
             )
         )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from delaytopic_api.records import DeadLetterReason
+from delaytopic_api.relay import Ending
 from delaytopic_relay.core.commands import Leaving, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Plan
@@ -37,6 +38,10 @@ class Witness:
             self._counts["path: dead letter"] += len(rejects)
         of_targets = sum(reject.reason is DeadLetterReason.TARGET_UNAVAILABLE for reject in rejects)
         self._counts["path: dead letter of a target"] += of_targets
+
+    def ended(self, outcomes: Mapping[Ending, int]) -> None:
+        for ending, count in outcomes.items():
+            self._counts[f"path: {ending}"] += count
 
     def committed(self, duration_ms: int) -> None:
         self._counts["commits"] += 1

@@ -87,6 +87,10 @@ _WITH_HISTORY: Final = "(has(self.schedule) && has(self.schedule.scheduler))"
 _HISTORY_WRITTEN: Final = "(has(self.schedule) && has(self.schedule.scheduler) && has(self.schedule.scheduler.history))"
 _DEAD_LETTER: Final = "(has(self.deadLetter) ? self.deadLetter.topic : self.source.topic + '.dlq')"
 _HISTORY: Final = f"({_HISTORY_WRITTEN} ? self.{HISTORY}.topic : self.source.topic + '.history')"
+_OUTCOMES_APART: Final = (
+    f"!(self.outcomes.topic in [self.source.topic, self.target.topic, {_DEAD_LETTER}])"
+    f" && (!{_WITH_HISTORY} || self.outcomes.topic != {_HISTORY})"
+)
 _FIXED: Final = "cannot be changed: drain this DelayTopic and make another"
 _GROWS: Final = "can only grow: Kafka removes no partitions"
 
@@ -110,6 +114,18 @@ def _told_apart() -> Iterator[Rule]:
             f"differs from {one}.topic in dots and underscores only: Kafka takes one of the two",
             f"{other}.topic",
         )
+    for one, name in topics.items():
+        differ = f"self.outcomes.topic == {name} || {_unified('self.outcomes.topic')} != {_unified(name)}"
+        unless = f"!has(self.outcomes) || {'!' + _WITH_HISTORY + ' || ' if one == HISTORY else ''}"
+        yield Rule(
+            unless + differ,
+            f"differs from {one}.topic in dots and underscores only: Kafka takes one of the two",
+            "outcomes.topic",
+        )
+
+
+def _unified(name: str) -> str:
+    return f"{name}.replace('.', '_')"
 
 
 _WITH_PASSWORD = "['ScramSha512', 'ScramSha256', 'Plain']"
@@ -173,6 +189,33 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             "backend.signingKey",
         ),
         # Of what may be absent its parent has the rule, or another one could come after it was gone.
+        Rule(
+            f"!has(self.outcomes) || {_OUTCOMES_APART}",
+            "must differ from source.topic, target.topic, deadLetter.topic and the history",
+            "outcomes.topic",
+        ),
+        Rule(
+            "!has(self.outcomes) || !has(self.outcomes.config) || !('cleanup.policy' in self.outcomes.config)"
+            " || !self.outcomes.config['cleanup.policy'].contains('compact')",
+            "cleanup.policy must not be compact: compaction removes outcomes that nobody has read yet",
+            "outcomes.config",
+        ),
+        Rule(
+            "!has(self.outcomes) || !has(self.schedule) || !has(self.schedule.redelivery)",
+            "is not for dialect Redelivery, which writes schedules into the source again",
+            "outcomes",
+        ),
+        Rule(
+            "!has(self.outcomes) || !has(oldSelf.outcomes) || self.outcomes.topic == oldSelf.outcomes.topic",
+            _FIXED,
+            "outcomes.topic",
+        ),
+        Rule(
+            "!has(self.outcomes) || !has(oldSelf.outcomes) || !has(oldSelf.outcomes.partitions)"
+            " || (has(self.outcomes.partitions) && self.outcomes.partitions >= oldSelf.outcomes.partitions)",
+            _GROWS,
+            "outcomes.partitions",
+        ),
         Rule(f"{_DEAD_LETTER} == {_of_before(_DEAD_LETTER)}", _FIXED, "deadLetter.topic"),
         Rule(
             "!has(oldSelf.deadLetter) || !has(oldSelf.deadLetter.partitions) || (has(self.deadLetter)"

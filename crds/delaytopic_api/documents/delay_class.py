@@ -59,8 +59,8 @@ class AccessSpec(Model):
     source_topics: TopicTemplates = ["{namespace}.*"]
     """The globs of topics that may be a source; `{namespace}` stands for the DelayTopic's, as in `{namespace}.*`."""
     target_topics: TopicTemplates = ["{namespace}.*"]
-    """The globs of topics that may be written to as target, by deliver-to, as dead letters or history, such as
-    `{namespace}.*`."""
+    """The globs of topics that may be written to as target, by deliver-to, as dead letters, history or outcomes, such
+    as `{namespace}.*`."""
     adopt_topics: TopicTemplates = []
     """Globs of topics that `management: Adopt` may take over, with the rights of this class's Kafka user."""
     on_revoked: OnRevoked = OnRevoked.KEEP

@@ -21,18 +21,20 @@ from delaytopic_api.values.choices import (
     Calendar,
     DeletionPolicy,
     Dialect,
+    Ending,
     Guarantee,
     Ids,
     Suspend,
 )
 from delaytopic_api.values.duration import Duration, between
-from delaytopic_api.values.lists import as_map
+from delaytopic_api.values.lists import ATOMIC, as_map
 from delaytopic_api.values.names import ClassName
 from delaytopic_api.values.percent import Percent
 from delaytopic_api.values.time_zone import TimeZone
 from delaytopic_api.values.whole_minute import WholeMinute
 
 HISTORY_TOPIC: Final = "schedule.scheduler.history.topic"
+OUTCOMES_TOPIC: Final = "outcomes.topic"
 
 TIMELY: Final = "Timely"
 """The name of the objective of `slo.lateness`, and the beginning of those of `slo.thresholds`."""
@@ -195,6 +197,13 @@ def distinct_thresholds(
     ]
 
 
+class OutcomesSpec(TopicSpec):
+    """The topic that tells how each schedule ended."""
+
+    only: Annotated[list[Ending], Field(min_length=1, max_length=5), ATOMIC] | None = None
+    """The endings that are told, such as [Cancelled, NotPending]. Absent: all of them."""
+
+
 class DelayTopicSpec(Model):
     """The desired state. Source and target are enough; the class and the defaults give the rest."""
 
@@ -210,6 +219,9 @@ class DelayTopicSpec(Model):
     """The topic that records appear on."""
     dead_letter: TopicSpec | None = None
     """The topic for records that cannot be delivered. Absent: the source's name with .dlq at the end."""
+    outcomes: OutcomesSpec | None = None
+    """The topic that gets one small record for each schedule that ends, and for each cancel that met nothing. Absent:
+    nobody is told."""
     schedule: ScheduleSpec = ScheduleSpec()
     """The way records state their due time."""
     precision: Precision | None = None
@@ -259,6 +271,7 @@ class DelayTopicSpec(Model):
             "target.topic": self.target.topic,
             "deadLetter.topic": self.dead_letter_topic,
         }
+        topics |= {OUTCOMES_TOPIC: self.outcomes.topic} if self.outcomes is not None else {}
         return topics if self.history_topic is None else {**topics, HISTORY_TOPIC: self.history_topic}
 
     @model_validator(mode="after")
@@ -283,6 +296,7 @@ class DelayTopicSpec(Model):
             ),
             (source.topic != target.topic, "target.topic", "must differ from source.topic"),
             *_told_apart(self.topics),
+            *_rules_of_outcomes(self.outcomes, [source.topic, target.topic, dead_letter, history], dialect),
             (
                 dead_letter not in (source.topic, target.topic),
                 "deadLetter.topic",
@@ -312,6 +326,31 @@ class DelayTopicSpec(Model):
         return self
 
 
+def _rules_of_outcomes(
+    outcomes: OutcomesSpec | None, others: Sequence[str | None], dialect: Dialect
+) -> list[tuple[bool, str, str]]:
+    """Return the rules of the topic of outcomes, as `require` takes them."""
+    if outcomes is None:
+        return []
+    return [
+        (
+            outcomes.topic not in others,
+            OUTCOMES_TOPIC,
+            f"must differ from source.topic, target.topic, deadLetter.topic and the history; it is {outcomes.topic}",
+        ),
+        (
+            "compact" not in outcomes.config.get("cleanup.policy", ""),
+            'outcomes.config["cleanup.policy"]',
+            "must not be compact: compaction removes outcomes that nobody has read yet",
+        ),
+        (
+            dialect is not Dialect.REDELIVERY,
+            "outcomes",
+            "is not for dialect Redelivery, which writes schedules into the source again",
+        ),
+    ]
+
+
 def _told_apart(topics: Mapping[str, str]) -> list[tuple[bool, str, str]]:
     """Return the rules that Kafka takes no two of the topics for one, as `require` takes them."""
     rules, seen = [], dict[str, str]()
@@ -338,9 +377,9 @@ class DelayTopic(Model):
     metadata: NamespacedMetadata
     """Name and namespace."""
     spec: DelayTopicSpec
-    """The desired state. `source` and `target` are enough. An app team sets those, and schedule, deadLetter, precision,
-    guarantee, slo, suspend, deletionPolicy, drainTimeout and delayClassName as it needs them. What the platform's
-    DelayClass says best is marked as the platform's: autoscaling, backend, connection and relay."""
+    """The desired state. `source` and `target` are enough. An app team sets those, and schedule, deadLetter, outcomes,
+    precision, guarantee, slo, suspend, deletionPolicy, drainTimeout and delayClassName as it needs them. What the
+    platform's DelayClass says best is marked as the platform's: autoscaling, backend, connection and relay."""
     status: DelayTopicStatus | None = None
     """The observed state, written by the operator."""
 

@@ -17,6 +17,7 @@ from delaytopic_api.values.choices import (
     Compression,
     DeletionPolicy,
     Dialect,
+    Ending,
     Guarantee,
     Ids,
     Management,
@@ -135,6 +136,10 @@ class Settings:
     dead_letter: TopicSettings
     history: TopicSettings | None
     """None for a dialect without one."""
+    outcomes: TopicSettings | None
+    """None where nobody is told how schedules end."""
+    told: list[Ending]
+    """The endings that are told."""
     topic_provisioning: TopicProvisioning
     allowed_topics: list[str]
     """Globs for deliver-to; none of them reaches beyond what the class allows."""

@@ -241,6 +241,8 @@ class DelayTopicStatus(StatusPart):
     """The dead-letter topic."""
     history: TopicStatus | None = None
     """The history topic."""
+    outcomes: TopicStatus | None = None
+    """The topic of outcomes."""
     backend: BackendStatus | None = None
     """The backend in use."""
     relay: RelayFleetStatus | None = None

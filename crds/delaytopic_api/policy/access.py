@@ -22,6 +22,7 @@ class TopicsInUse(NamedTuple):
     target: str | None
     dead_letter: str | None
     history: str | None
+    outcomes: str | None = None
     allowed: Sequence[str] = ()
     """The globs of those that records may name."""
 
@@ -33,7 +34,12 @@ def refusals(
     by_class = f"DelayClass {delay_class.metadata.name}"
     spec, namespace = topic.spec, topic.metadata.namespace
     named = TopicsInUse(
-        spec.source.topic, spec.target.topic, spec.dead_letter_topic, spec.history_topic, spec.target.allowed_topics
+        spec.source.topic,
+        spec.target.topic,
+        spec.dead_letter_topic,
+        spec.history_topic,
+        spec.outcomes.topic if spec.outcomes is not None else None,
+        spec.target.allowed_topics,
     )
     yield from revocations(namespace, named, delay_class, namespace_labels)
     yield from _adoptions(spec, _globs(delay_class.spec.access.adopt_topics, namespace), by_class)
@@ -76,6 +82,7 @@ def _topics(namespace: str, topics: TopicsInUse, delay_class: DelayClass, by_cla
         ("spec.target.topic", topics.target, "target", targets),
         ("spec.deadLetter.topic", topics.dead_letter, "dead letter", targets),
         ("spec.schedule.scheduler.history.topic", topics.history, "history", targets),
+        ("spec.outcomes.topic", topics.outcomes, "topic of outcomes", targets),
     ]
     for path, name, role, globs in named:
         if name is not None and not topic_matcher(globs)(name):
@@ -144,7 +151,7 @@ def _topic_limits(spec: DelayTopicSpec, limits: LimitsSpec, by_class: str) -> It
 
 def _topics_of(spec: DelayTopicSpec) -> Mapping[str, TopicSpec | None]:
     topics = {"source": spec.source, "target": spec.target, "deadLetter": spec.dead_letter}
-    return {**topics, "schedule.scheduler.history": spec.history}
+    return {**topics, "outcomes": spec.outcomes, "schedule.scheduler.history": spec.history}
 
 
 def _retention_limits(topic: TopicSpec, path: str, longest: Duration | None, by_class: str) -> Iterator[Problem]:

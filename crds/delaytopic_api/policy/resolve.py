@@ -26,6 +26,7 @@ from delaytopic_api.relay.config import (
     RelayConfig,
     RelayDeadLetter,
     RelayLimits,
+    RelayOutcomes,
     RelaySchedule,
     RelaySource,
     RelayTarget,
@@ -34,6 +35,7 @@ from delaytopic_api.relay.connection import KafkaClient, RedisClient
 from delaytopic_api.values.choices import (
     CAPABILITIES,
     BackendType,
+    Ending,
     Guarantee,
     Ids,
     Partitioning,
@@ -122,6 +124,7 @@ def relay_config(
         backend=_relay_backend(settings, redis, signing_keys_file),
         kafka=kafka,
         suspend=settings.suspend,
+        outcomes=RelayOutcomes(topic=settings.outcomes.topic, only=settings.told) if settings.outcomes else None,
         http=http or HttpServer(),
         limits=limits or RelayLimits(look_ahead=settings.autoscaling.look_ahead),
     )
@@ -189,6 +192,8 @@ def _settings(topic: DelayTopic, delay_class: DelayClass | None) -> Settings:
         target=_topic(spec.target, defaults),
         dead_letter=_topic(dead_letter, defaults),
         history=_topic(spec.history or TopicSpec(topic=history), defaults) if history is not None else None,
+        outcomes=_topic(spec.outcomes, defaults) if spec.outcomes is not None else None,
+        told=(spec.outcomes.only or [*Ending]) if spec.outcomes is not None else [],
         topic_provisioning=of_class.topic_provisioning if of_class else TopicProvisioning.DIRECT,
         allowed_topics=spec.target.allowed_topics,
         partitioning=spec.target.partitioning,

@@ -21,11 +21,13 @@ DELIVER_TO: Final = "deliver-to"
 """Another target topic, if `spec.target.allowedTopics` lists it."""
 DELIVER_EXPIRES_AT: Final = "deliver-expires-at"
 """Not after this time; later, the record goes to the dead-letter topic."""
+DELIVER_REQUESTED_BY: Final = "deliver-requested-by"
+"""The one who asks for it, for the outcome: a text of 1 to 256 bytes in UTF-8."""
 
 RESERVED_HEADERS: Final = (
     *("deliver-cron", "deliver-every", "deliver-tz", "deliver-from", "deliver-until", "deliver-count"),
     *("deliver-jitter", "deliver-missed", "deliver-catch-up", "deliver-ladder", "deliver-window", "deliver-smear"),
-    *("deliver-on-conflict", "deliver-no-later-than", "deliver-requested-by"),
+    *("deliver-on-conflict", "deliver-no-later-than"),
 )
 """Names that will have a meaning. A record with one is refused until then: delivered, it would mean something else."""
 
@@ -37,6 +39,7 @@ CONTROL_HEADERS: Final = frozenset(
         DELIVER_ACTION,
         DELIVER_TO,
         DELIVER_EXPIRES_AT,
+        DELIVER_REQUESTED_BY,
         *RESERVED_HEADERS,
     }
 )

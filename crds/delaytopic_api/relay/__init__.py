@@ -1,4 +1,4 @@
-"""Documents between operator, relay and commands: configuration, status and pending records."""
+"""Documents between operator, relay and commands: configuration, status, pending records and outcomes."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from delaytopic_api.relay.connection import (
     SaslMechanism,
     SecurityProtocol,
 )
+from delaytopic_api.relay.outcome import Ending, Outcome, RecordPlace
 from delaytopic_api.relay.pending import (
     DEFAULT_LIMIT,
     LARGEST_ANSWER_BYTES,
@@ -62,17 +63,20 @@ __all__ = [
     "BucketStatus",
     "Cursor",
     "DueBin",
+    "Ending",
     "FormerRules",
     "HttpServer",
     "KafkaClient",
     "KafkaSecurity",
     "OAuthClient",
     "OpenTransaction",
+    "Outcome",
     "PendingContent",
     "PendingHeader",
     "PendingList",
     "PendingRecord",
     "PendingShard",
+    "RecordPlace",
     "RedisClient",
     "RelayBackend",
     "RelayConfig",

@@ -18,6 +18,7 @@ from delaytopic_api.relay.connection import FilePath, KafkaClient, RedisClient
 from delaytopic_api.values.choices import (
     BackendType,
     Compression,
+    Ending,
     Guarantee,
     Ids,
     Partitioning,
@@ -80,6 +81,15 @@ class RelayHistory(Model):
 
     topic: TopicName
     """The history topic."""
+
+
+class RelayOutcomes(Model):
+    """The topic that tells how schedules ended."""
+
+    topic: TopicName
+    """The topic of outcomes; it has as many partitions as the source at least."""
+    only: Annotated[list[Ending], Field(min_length=1)] = [*Ending]
+    """The endings that are told."""
 
 
 class RelayScheduler(SchedulerOptions):
@@ -184,6 +194,8 @@ class RelayConfig(Model):
     """The topic that records go to."""
     dead_letter: RelayDeadLetter
     """The topic for records that cannot be delivered."""
+    outcomes: RelayOutcomes | None = None
+    """The topic that tells how schedules ended. Absent: nobody is told."""
     schedule: RelaySchedule
     """The way records state their due time."""
     precision: Precision

@@ -71,6 +71,16 @@ class Ids(StrEnum):
     DISABLED = "Disabled"
 
 
+class Ending(StrEnum):
+    """The ways in which a schedule ends, and `NotPending` of a cancel."""
+
+    DELIVERED = "Delivered"
+    CANCELLED = "Cancelled"
+    REPLACED = "Replaced"
+    DEAD_LETTERED = "DeadLettered"
+    NOT_PENDING = "NotPending"
+
+
 class Capabilities(NamedTuple):
     """The parts beyond delivery that a dialect has; operator and relay give them to it."""
 

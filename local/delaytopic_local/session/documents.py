@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -151,13 +151,22 @@ def known_topic(settings: Settings) -> KnownTopic:
     )
 
 
+def _optional(settings: Settings, partitions: int) -> Iterator[tuple[TopicSettings, int, dict[str, str]]]:
+    """Yield topics that not every DelayTopic has: an outcome is in the partition with the number of the source's."""
+    history, outcomes = settings.history, settings.outcomes
+    if history is not None:
+        yield history, history.partitions or partitions, {}
+    if outcomes is not None:
+        yield outcomes, max(outcomes.partitions or partitions, partitions), {"cleanup.policy": "delete"}
+
+
 def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> list[TopicPlan]:
     """Return the topics to create. On the user's own cluster the broker's replication applies, and topics with
     `management: Observe` are left alone.
     """
     plans = []
     for settings in all_settings:
-        source, target, dead_letter, history = settings.source, settings.target, settings.dead_letter, settings.history
+        source, target, dead_letter = settings.source, settings.target, settings.dead_letter
         partitions = source.partitions or DEFAULT_PARTITIONS
         # As the operator makes them, so that the audit can judge; what exists on the user's own Kafka keeps its clock.
         of_target = BROKERS_CLOCK if not on_own_cluster else {}
@@ -168,7 +177,7 @@ def topic_plans(all_settings: Iterable[Settings], *, on_own_cluster: bool) -> li
             (source, partitions, of_source),
             (target, target.partitions or partitions, of_target),
             (dead_letter, dead_letter.partitions or 1, {"max.message.bytes": str(room)}),
-            *([(history, history.partitions or partitions, {})] if history is not None else []),
+            *_optional(settings, partitions),
         ]
         plans += [
             _plan(topic, count, implied, on_own_cluster)

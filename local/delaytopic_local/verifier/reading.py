@@ -18,11 +18,12 @@ _RESERVED = frozenset(
     f"deliver-{name}"
     for name in (
         *("cron", "every", "tz", "from", "until", "count", "jitter", "missed", "catch-up", "ladder", "window", "smear"),
-        *("on-conflict", "no-later-than", "requested-by"),
+        *("on-conflict", "no-later-than"),
     )
 )
 _CONTROL = _RESERVED | {
     *("deliver-at", "deliver-after", "deliver-id", "deliver-action", "deliver-to", "deliver-expires-at"),
+    "deliver-requested-by",
 }
 _RECEIPT = "delay-receipt"
 _REASON = "dead-letter-reason"
@@ -125,6 +126,8 @@ def _read(control: dict[str, bytes | None], timestamp_ms: int, rules: Rules) -> 
     _refuse(control.keys() & _RESERVED)
     if rules.fixed_delay_ms is not None:
         _refuse(control.keys() & {"deliver-at", "deliver-after", "deliver-id", "deliver-action"})
+    asks = control.get("deliver-requested-by") or b""
+    _refuse("deliver-requested-by" in control and not (1 <= len(asks) <= 256 and asks.decode()))
     action = _text(control.get("deliver-action", b"schedule"))
     _refuse(action not in ("schedule", "cancel"))
     name = control.get("deliver-id", b"")

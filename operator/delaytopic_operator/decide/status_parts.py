@@ -20,6 +20,7 @@ KEPT_WHEN_UNKNOWN = (
     "target",
     "deadLetter",
     "history",
+    "outcomes",
     "backlog",
     "slo",
     "effective",
@@ -45,6 +46,7 @@ def _topics(topic_plan: TopicPlan | None) -> dict[str, Any]:
         "target": topic_plan.target,
         "deadLetter": topic_plan.dead_letter,
         "history": topic_plan.history,
+        "outcomes": topic_plan.outcomes,
     }
     return {name: status.to_document() for name, status in statuses.items() if status is not None}
 

@@ -46,6 +46,7 @@ class Role(StrEnum):
     TARGET = "target"
     DEAD_LETTER = "deadLetter"
     HISTORY = "history"
+    OUTCOMES = "outcomes"
 
 
 _FIELDS: Final[Mapping[Role, str]] = {
@@ -53,6 +54,7 @@ _FIELDS: Final[Mapping[Role, str]] = {
     Role.TARGET: "target",
     Role.DEAD_LETTER: "dead_letter",
     Role.HISTORY: "history",
+    Role.OUTCOMES: "outcomes",
 }
 
 
@@ -103,6 +105,8 @@ class RouteRecord(_Record):
     """The topic for refused records."""
     history: TopicRecord | None = None
     """The topic for copies of what was delivered."""
+    outcomes: TopicRecord | None = None
+    """The topic that tells how schedules ended."""
     allowed_topics: list[str] = Field(default_factory=list)
     """The globs of further topics that records may name."""
     buckets: dict[str, TopicRecord] = Field(default_factory=dict)

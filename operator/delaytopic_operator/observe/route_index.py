@@ -383,6 +383,7 @@ def _uses_of(settings: Settings) -> tuple[Use, ...]:
         Role.TARGET: settings.target,
         Role.DEAD_LETTER: settings.dead_letter,
         **({Role.HISTORY: settings.history} if settings.history is not None else {}),
+        **({Role.OUTCOMES: settings.outcomes} if settings.outcomes is not None else {}),
     }
     made = settings.topic_provisioning is not TopicProvisioning.NONE
     return tuple(

@@ -103,7 +103,7 @@ def _refusals(before: Mapping[str, Any], now: Mapping[str, Any], in_force: str |
     topics = _topics(now)
     for path, old in _topics(before).items():
         new = topics.get(path)
-        if new is None:  # another dialect has no history
+        if new is None:  # another dialect has no history, and outcomes are optional
             continue
         if old.get("topic") != new.get("topic"):
             yield _fixed(f"{path}.topic", old.get("topic"))
@@ -118,6 +118,8 @@ def _topics(spec: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     scheduler = (spec.get("schedule") or {}).get("scheduler")
     topics = {"spec.source": source, "spec.target": spec.get("target") or {}}
     topics["spec.deadLetter"] = spec.get("deadLetter") or {"topic": f"{source.get('topic')}.dlq"}
+    if "outcomes" in spec:
+        topics["spec.outcomes"] = spec["outcomes"]
     if isinstance(scheduler, Mapping):
         written = scheduler.get("history") or {"topic": f"{source.get('topic')}.history"}
         topics["spec.schedule.scheduler.history"] = written

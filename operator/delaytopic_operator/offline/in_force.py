@@ -44,8 +44,7 @@ def _rows(settings: Settings, written: Mapping[str, Any]) -> Iterator[_Row]:
     yield from _topic_rows("spec.source", settings.source, "the source", f"maxDelay + {RETENTION_MARGIN}")
     yield from _topic_rows("spec.target", settings.target, "the target", BROKERS)
     yield from _topic_rows("spec.deadLetter", settings.dead_letter, "the source's name", BROKERS)
-    if settings.history is not None:
-        yield from _topic_rows("spec.schedule.scheduler.history", settings.history, "the source's name", BROKERS)
+    yield from _optional_topics(settings)
     yield _Row("topicProvisioning", settings.topic_provisioning, ("topicProvisioning",))
     yield _Row("spec.target.partitioning", settings.partitioning)
     yield _Row("spec.target.compression", settings.compression)
@@ -90,6 +89,14 @@ def _slo_rows(slo: SloSettings) -> Iterator[_Row]:
     yield _Row("spec.slo.thresholds", thresholds or None)
     exclusions = "; ".join(f"{each.start} to {each.until}: {each.reason}" for each in slo.exclusions)
     yield _Row("spec.slo.exclusions", exclusions or None)
+
+
+def _optional_topics(settings: Settings) -> Iterator[_Row]:
+    if settings.history is not None:
+        yield from _topic_rows("spec.schedule.scheduler.history", settings.history, "the source's name", BROKERS)
+    if settings.outcomes is not None:
+        yield from _topic_rows("spec.outcomes", settings.outcomes, "this document", BROKERS)
+        yield _Row("spec.outcomes.only", ", ".join(settings.told))
 
 
 def _topic_rows(field: str, topic: TopicSettings, by_default: str, retention: str) -> Iterator[_Row]:

@@ -215,6 +215,7 @@ def record_of_status(settings: Settings, namespace_uid: str, status: Mapping[str
         Role.TARGET: settings.target.topic,
         Role.DEAD_LETTER: settings.dead_letter.topic,
         **({Role.HISTORY: settings.history.topic} if settings.history is not None else {}),
+        **({Role.OUTCOMES: settings.outcomes.topic} if settings.outcomes is not None else {}),
     }
     for role, name in names.items():
         said = status.get(role.value) or {}

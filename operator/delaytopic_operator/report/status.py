@@ -125,7 +125,7 @@ def _significant(status: Mapping[str, Any]) -> object:
         (each.get("type"), each.get("status"), each.get("reason"), each.get("observedGeneration"))
         for each in status.get("conditions") or ()
     }
-    kept = ("observedGeneration", "source", "target", "deadLetter", "history", "effective", "plan")
+    kept = ("observedGeneration", "source", "target", "deadLetter", "history", "outcomes", "effective", "plan")
     relay = {name: value for name, value in (status.get("relay") or {}).items() if name not in _ADVICE}
     return conditions, {name: status.get(name) for name in kept}, relay, status.get("lastHandledReconcileAt")
 

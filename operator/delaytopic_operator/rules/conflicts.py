@@ -241,7 +241,7 @@ def _clash(key: Key, use: Use, claim: _Claim) -> str | None:
     who = _named(claim.owner.key, key)
     if claim.owner.is_gone:
         who += ", which is gone, and whose backlog is retained"
-    beside = use.role in (Role.DEAD_LETTER, Role.HISTORY)
+    beside = use.role in (Role.DEAD_LETTER, Role.HISTORY, Role.OUTCOMES)
     if claim.use.name != use.name:
         other = f"{claim.use.name} of {who}" if at_home else f"a topic of {who}"
         return (

@@ -47,6 +47,7 @@ def revoked(record: RouteRecord, classes: Iterable[DelayClass], labels: Mapping[
         target=names.get(Role.TARGET),
         dead_letter=names.get(Role.DEAD_LETTER),
         history=names.get(Role.HISTORY),
+        outcomes=names.get(Role.OUTCOMES),
         allowed=record.allowed_topics,
     )
     problems = tuple(revocations(record.namespace, topics, of_class, labels))

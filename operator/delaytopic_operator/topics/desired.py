@@ -44,6 +44,8 @@ OF_COMPACTED_SOURCE: Final = {**OF_SOURCE, "cleanup.policy": "compact", "retenti
 """Of a source whose records are named by their keys: of each name the latest is kept until its tombstone."""
 OF_TARGET: Final = {"message.timestamp.type": LOG_APPEND_TIME}
 """Of a target that the operator made: the audit takes the broker's time as the time of delivery."""
+OF_OUTCOMES: Final = {"cleanup.policy": "delete", "message.timestamp.type": LOG_APPEND_TIME}
+"""Of a topic of outcomes: several records of one id are of use beside each other, until retention removes them."""
 
 
 class Bucket(Protocol):
@@ -93,6 +95,7 @@ class DesiredTopic:
             Role.TARGET: "target",
             Role.DEAD_LETTER: "dead-letter",
             Role.HISTORY: "history",
+            Role.OUTCOMES: "outcomes",
         }
         return f"the {kind[self.role] if self.role else 'bucket'} topic {self.name}"
 
@@ -129,6 +132,7 @@ def desired_topics(
         *(_bucket(bucket, kept, partitions, copies) for bucket in buckets),
         _dead_letter(settings, spec.dead_letter, source),
         *_history(settings, spec.history),
+        *_outcomes(settings, spec.outcomes, partitions),
         _target(settings, spec.target, partitions),
         of_source,
     ]
@@ -191,6 +195,16 @@ def _history(settings: Settings, spec: TopicSpec | None) -> list[DesiredTopic]:
         return []
     written = spec or TopicSpec(topic=settings.history.topic)
     return [_desired(settings, Role.HISTORY, settings.history, written, {}, {})]
+
+
+def _outcomes(settings: Settings, spec: TopicSpec | None, source_count: int | None) -> list[DesiredTopic]:
+    """An outcome is in the partition that has the number of the source's."""
+    if settings.outcomes is None or spec is None:
+        return []
+    desired = _desired(settings, Role.OUTCOMES, settings.outcomes, spec, OF_OUTCOMES, {})
+    if source_count is None:
+        return [replace(desired, waits_for_source=desired.partitions is None)]
+    return [_with_at_least(desired, source_count)]
 
 
 def _bucket(bucket: Bucket, management: Management, partitions: int | None, copies: int | None) -> DesiredTopic:
@@ -275,6 +289,6 @@ def needed_buckets(settings: Settings, source: TopicFacts | None = None) -> list
 def partition_count(settings: Settings) -> int:
     """Count the partitions of all topics that are made for a DelayTopic; one where nobody says how many."""
     buckets = len(needed_buckets(settings)) * (settings.source.partitions or 1)
-    topics = (settings.source, settings.target, settings.dead_letter, settings.history)
+    topics = (settings.source, settings.target, settings.dead_letter, settings.history, settings.outcomes)
     made = (topic for topic in topics if topic is not None and topic.management is not Management.OBSERVE)
     return buckets + sum(topic.partitions or 1 for topic in made)

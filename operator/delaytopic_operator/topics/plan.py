@@ -178,12 +178,13 @@ class TopicPlan:
     target: TopicStatus
     dead_letter: TopicStatus
     history: TopicStatus | None
+    outcomes: TopicStatus | None
 
 
 def topic_names(settings: Settings, record: RouteRecord | None, buckets: Sequence[Bucket] = ()) -> list[str]:
     """The topics that `plan_topics` has to know about."""
     routed = [settings.source.topic, settings.target.topic, settings.dead_letter.topic]
-    routed += [settings.history.topic] if settings.history is not None else []
+    routed += [each.topic for each in (settings.history, settings.outcomes) if each is not None]
     former = list(record.buckets) if record is not None else []
     return list(dict.fromkeys([*routed, *(bucket.name for bucket in buckets), *former]))
 
@@ -231,6 +232,7 @@ def plan_topics(
         target=status_of(of_role[Role.TARGET]),
         dead_letter=status_of(of_role[Role.DEAD_LETTER]),
         history=status_of(of_role[Role.HISTORY]) if Role.HISTORY in of_role else None,
+        outcomes=status_of(of_role[Role.OUTCOMES]) if Role.OUTCOMES in of_role else None,
     )
 
 

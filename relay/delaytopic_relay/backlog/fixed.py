@@ -19,14 +19,14 @@ from delaytopic_relay.backlog.protocol import EmptyReader, Forgotten, PendingRea
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Leaving, Record, Reject, Schedule
 from delaytopic_relay.core.epochs import Epochs
-from delaytopic_relay.core.ids import IdState
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.partition import MOST_LOOKED_AT, Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress, fresh_progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan
 from delaytopic_relay.core.rules import Generation
 from delaytopic_relay.errors import QueueImpossible
 
-NO_IDS: Mapping[bytes, IdState] = MappingProxyType({})
+NO_IDS: Mapping[bytes, IdEntry] = MappingProxyType({})
 
 
 class FixedShard:
@@ -90,7 +90,7 @@ class FixedShard:
         """Nothing is refused: the broker's time is not ahead of the clock, and there are no ids."""
 
     def ingest(
-        self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState] = NO_IDS
+        self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdEntry] = NO_IDS
     ) -> Leaving:
         """Append a chunk, leaving out what an earlier owner has done."""
         queue = self._queue
@@ -110,7 +110,10 @@ class FixedShard:
         self.position = max(self.position, next_position)
         return NOTHING
 
-    def look_ahead(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
+    def settled(self) -> None:
+        """Do nothing: nothing is remembered of commands."""
+
+    def look_ahead(self, commands: Sequence[Command], found: Mapping[bytes, IdEntry]) -> None:
         """Nothing is ever written into the source."""
 
     def not_written(self, offsets: Iterable[int]) -> None:
@@ -200,7 +203,7 @@ class FixedManager:
 
     unreadable: Mapping[int, str] = MappingProxyType({})
 
-    def look_up(self, shard: Shard, names: Sequence[bytes]) -> Mapping[bytes, IdState]:
+    def look_up(self, shard: Shard, names: Sequence[bytes]) -> Mapping[bytes, IdEntry]:
         """Return that no id is known."""
         return NO_IDS
 

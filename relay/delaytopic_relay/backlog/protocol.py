@@ -14,7 +14,7 @@ from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Command, DueKey, Leaving, Record, Schedule
 from delaytopic_relay.core.done import Done
 from delaytopic_relay.core.epochs import Epochs
-from delaytopic_relay.core.ids import IdEntry, IdState
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.partition import Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan
@@ -120,11 +120,15 @@ class Shard(Protocol):
         """Decide what is taken in from now on; to be called before records are."""
         ...
 
-    def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Leaving:
+    def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdEntry]) -> Leaving:
         """Sort a chunk, with the backlog's answer for `unknown_ids`, and return what leaves at once."""
         ...
 
-    def look_ahead(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
+    def settled(self) -> None:
+        """Take note that what was taken in is committed."""
+        ...
+
+    def look_ahead(self, commands: Sequence[Command], found: Mapping[bytes, IdEntry]) -> None:
         """Take note of what relays have written into the source, of commands that are read properly later on."""
         ...
 
@@ -196,7 +200,7 @@ class BacklogManager(Protocol[Shard_contra]):
         """The reasons why shards cannot be loaded any further, by partition."""
         ...
 
-    def look_up(self, shard: Shard_contra, names: Sequence[bytes]) -> Mapping[bytes, IdState]:
+    def look_up(self, shard: Shard_contra, names: Sequence[bytes]) -> Mapping[bytes, IdEntry]:
         """Return what the backlog knows of these ids."""
         ...
 

@@ -163,7 +163,8 @@ class Admission:
     def _refused(self, schedule: Schedule | Postpone, reason: DeadLetterReason, detail: str) -> Reject:
         self._ever_refused = self._last_refused = True
         offset, key, value, headers = schedule.offset, schedule.key, schedule.value, schedule.headers
-        return Reject(offset, key, value, headers, reason, detail, schedule.timestamp_ms)
+        timestamp_ms, name, due_ms = schedule.timestamp_ms, schedule.id, schedule.due_ms
+        return Reject(offset, key, value, headers, reason, detail, timestamp_ms, name, due_ms)
 
 
 def encode_admission_limits(limits: Sequence[AdmissionLimits]) -> str:

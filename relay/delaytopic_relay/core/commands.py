@@ -7,7 +7,8 @@ from typing import Final, NamedTuple, Protocol, final
 
 import msgspec
 
-from delaytopic_api.records import DeadLetterReason, Headers
+from delaytopic_api.records import DELIVER_REQUESTED_BY, DeadLetterReason, Headers
+from delaytopic_api.relay import Ending
 from delaytopic_relay.core.entries import NO_CONTROL_HEADER, SEVERAL_CONTROL_HEADERS, Schedule
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Command",
     "Dialect",
     "DueKey",
+    "End",
     "Ignore",
     "Leaving",
     "Postpone",
@@ -31,6 +33,8 @@ __all__ = [
     "SourceMessage",
     "new_record",
     "rank_of",
+    "requested_by",
+    "requested_by_of",
 ]
 
 MAX_HEADERS = 256
@@ -85,12 +89,14 @@ NOTHING_DELIVERED = DueKey(-1, -1)
 class Cancel(msgspec.Struct, gc=False):
     """Withdraw the pending schedules that carry this id and were produced before this record.
 
-    `rank` is the offset that it counts as, where that is not its own: a relay has written it.
+    `rank` is the offset that it counts as, where that is not its own: a relay has written it. `requested_by` is what
+    its record says of who asks for it.
     """
 
     offset: int
     id: bytes
     rank: int | None = None
+    requested_by: bytes | None = None
 
 
 class Postpone(msgspec.Struct, gc=False):
@@ -110,7 +116,10 @@ class Postpone(msgspec.Struct, gc=False):
 
 @final
 class Reject(msgspec.Struct, gc=False):
-    """A record for the dead-letter topic, untouched; `detail` is one sentence for its producer."""
+    """A record for the dead-letter topic, untouched; `detail` is one sentence for its producer.
+
+    `id` and `due_ms` are the schedule's, where it was read as one.
+    """
 
     offset: int
     key: bytes | None
@@ -119,6 +128,8 @@ class Reject(msgspec.Struct, gc=False):
     reason: DeadLetterReason
     detail: str
     timestamp_ms: int | None = None
+    id: bytes | None = None
+    due_ms: int | None = None
 
 
 class Ignore(msgspec.Struct, gc=False):
@@ -133,6 +144,36 @@ Command = Schedule | Cancel | Postpone | Reject | Ignore
 def rank_of(command: Schedule | Cancel) -> int:
     """Return the source offset that a command counts as among those of its id."""
     return command.offset if command.rank is None else command.rank
+
+
+class End(NamedTuple):
+    """The end of a schedule, or `NotPending` of a cancel, by a command that was taken in.
+
+    `offset` and `due_ms` are the schedule's; of `NotPending` they are the cancel's, and None. `by` is the offset of the
+    command.
+    """
+
+    ending: Ending
+    offset: int
+    due_ms: int | None
+    id: bytes | None
+    by: int | None = None
+    requested_by: bytes | None = None
+
+
+def requested_by_of(command: Schedule | Cancel) -> bytes | None:
+    """Return what a command's record says of who asks for it; of a repeated header the last counts."""
+    if isinstance(command, Cancel):
+        return command.requested_by
+    return requested_by(command.headers)
+
+
+def requested_by(headers: Headers | None) -> bytes | None:
+    """Return what a record says of who asks for it; of a repeated header the last counts."""
+    for name, value in reversed(headers or ()):
+        if name == DELIVER_REQUESTED_BY:
+            return value
+    return None
 
 
 class Dialect(Protocol):
@@ -182,6 +223,8 @@ class Leaving(NamedTuple):
     cancelled: int = 0
     too_late: int = 0
     rewritten: Sequence[Rewritten] = ()
+    ends: Sequence[End] = ()
+    """What commands have ended, of those that deliver nothing."""
 
 
 NOTHING = Leaving([], [])

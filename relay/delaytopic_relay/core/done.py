@@ -7,7 +7,7 @@ source offset up to which all was taken in then.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from delaytopic_relay.core.bucket_state import number_of
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey
@@ -55,6 +55,9 @@ class Done(NamedTuple):
         if self.ahead is not None or self.cursor.due_ms <= now_ms + AHEAD_MS:
             return self
         return self._replace(cursor=DueKey(now_ms, -1), ahead=Ahead(position, self.cursor))
+
+
+NOTHING_DONE: Final = Done()
 
 
 def encode_ahead(ahead: Ahead | None) -> str:

@@ -7,23 +7,32 @@ command itself may be below the offset that a successor reads from.
 What was put off cannot wait under another key than its record's: when it leaves, it is written into the source again,
 and is `InTransit` until it is read there. Commands that lie between count as later than it: it has the rank of the
 command that has put it off. docs/adr/0022 has the argument.
+
+Entries reach the backlog before the tick is committed that took their commands in. Each says up to which offset it
+knows, and the state of before: whoever finds one that knows of more than is committed believes the former state, and
+reads the commands anew. Whether the schedule in effect has left follows from its key and the cursor, and from nothing
+that is stored. docs/adr/0047 has the argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+from delaytopic_api.relay import Ending
 from delaytopic_relay.core.commands import (
     NOTHING_DELIVERED,
     Cancel,
     Command,
     DueKey,
+    End,
     Postpone,
     Rewritten,
     Schedule,
     rank_of,
+    requested_by_of,
 )
+from delaytopic_relay.core.done import NOTHING_DONE, Done
 from delaytopic_relay.core.entries import unnamed
 
 
@@ -31,27 +40,55 @@ class IdEntry(NamedTuple):
     """The latest command for an id that has schedules in the backlog, as it is stored there.
 
     `offset` is that command's source offset; `until_due_ms` and `until_offset` are the key of the
-    last pending schedule with the id: past it the entry is of no more use. `postponed` is as in `IdState`.
+    last pending schedule with the id: past it the entry is of no more use. `postponed` and `key` are as in `IdState`.
+
+    With a `position`, commands below it are known, and `before` is the entry as of the last commit before that.
     """
 
     offset: int
     until_due_ms: int
     until_offset: int
     postponed: DueKey | None = None
+    key: DueKey | None = None
+    position: int | None = None
+    before: IdEntry | None = None
 
-    def numbers(self) -> tuple[int, ...]:
-        """Return the entry as the numbers that are stored: three, and two more of one that is put off."""
-        plain = (self.offset, self.until_due_ms, self.until_offset)
-        return plain if self.postponed is None else (*plain, *self.postponed)
+    def encode(self) -> bytes:
+        """Return the text that is stored: numbers, joined by colons, in groups. Groups that are None at the end are
+        left out.
+        """
+        pairs = [b"%d:%d" % pair if pair else b"" for pair in (self.postponed, self.key)]
+        groups = b";".join([b"%d:%d:%d" % self[:3], *pairs])
+        if self.position is None:
+            return groups.rstrip(b";")
+        before = self.before.encode() if self.before is not None else b""
+        return b"%b;%d|%b" % (groups, self.position, before)
 
     @classmethod
-    def of(cls, numbers: Sequence[int]) -> IdEntry:
-        """Read the numbers back. Raises `ValueError`."""
-        offset, until_due_ms, until_offset, *postponed = numbers
-        if not postponed:
-            return cls(offset, until_due_ms, until_offset)
-        due_ms, by = postponed
-        return cls(offset, until_due_ms, until_offset, DueKey(due_ms, by))
+    def decode(cls, text: bytes) -> Self:
+        """Read the text back. Raises `ValueError`."""
+        own, bar, before = text.partition(b"|")
+        first, *groups = own.split(b";")
+        offset, until_due_ms, until_offset = map(int, first.split(b":"))
+        postponed, key, position = [*groups, *[b""] * (3 - len(groups))]
+        if bool(bar) != bool(position) or b"|" in before:
+            raise ValueError("it says up to which offset it knows, or what was before, and not both")
+        return cls(
+            offset,
+            until_due_ms,
+            until_offset,
+            _decode_key(postponed),
+            _decode_key(key),
+            int(position) if position else None,
+            cls.decode(before) if before else None,
+        )
+
+
+def _decode_key(text: bytes) -> DueKey | None:
+    if not text:
+        return None
+    due_ms, offset = map(int, text.split(b":"))
+    return DueKey(due_ms, offset)
 
 
 class IdState(NamedTuple):
@@ -59,6 +96,7 @@ class IdState(NamedTuple):
 
     `withdrawn` says that no schedule of the id is in effect any more: the latest was a cancel, or has left.
     `postponed` is the latest time that the one in effect was put off to, and the offset of the last command to do so.
+    `key` is that of the schedule in effect, or that was until it left; None where that is `until`, or after a cancel.
     """
 
     offset: int
@@ -66,20 +104,30 @@ class IdState(NamedTuple):
     until: DueKey
     stored: bool
     postponed: DueKey | None = None
+    key: DueKey | None = None
 
     def to_entry(self) -> IdEntry:
-        """Return the entry that the backlog stores: the lowest bit of the offset tells `withdrawn`."""
-        return IdEntry(self.offset * 2 + self.withdrawn, self.until.due_ms, self.until.offset, self.postponed)
+        """Return the entry that the backlog stores: the lowest bit of the offset tells that the latest was a cancel."""
+        cancelled = self.withdrawn and self.key is None
+        return IdEntry(self.offset * 2 + cancelled, *self.until, self.postponed, self.key)
+
+    @property
+    def key_in_effect(self) -> DueKey:
+        """The key of the schedule that is in effect, where one is."""
+        return self.key or self.until
 
     def puts_off(self, schedule: Schedule) -> bool:
         """Tell whether a schedule that is in effect is due later than its record says."""
         return self.postponed is not None and self.postponed.due_ms > schedule.due_ms
 
 
-def from_entry(entry: IdEntry) -> IdState:
-    """Read an entry of the backlog back."""
-    until = DueKey(entry.until_due_ms, entry.until_offset)
-    return IdState(entry.offset >> 1, bool(entry.offset & 1), until, True, entry.postponed)
+def from_entry(entry: IdEntry, done: Done = NOTHING_DONE) -> IdState:
+    """Read an entry of the backlog back; the schedule in effect has left if it is done."""
+    until, cancelled = DueKey(entry.until_due_ms, entry.until_offset), bool(entry.offset & 1)
+    state = IdState(entry.offset >> 1, cancelled, until, True, entry.postponed, entry.key)
+    if cancelled or entry.postponed is not None or not done.has(*state.key_in_effect):
+        return state
+    return state._replace(withdrawn=True, key=state.key_in_effect)
 
 
 class Effect(NamedTuple):
@@ -96,11 +144,13 @@ def apply_schedule(known: IdState | None, schedule: Schedule, *, far: bool) -> E
         rank = schedule.offset
     if known is None:
         return Effect(IdState(rank, False, key, far), False)
+    stored, until = known.stored or far, max(known.until, key)
     if rank < known.offset:
-        return Effect(known._replace(until=max(known.until, key), stored=known.stored or far), False)
+        in_effect = known.key if known.withdrawn or until == known.until else known.key_in_effect
+        return Effect(known._replace(until=until, stored=stored, key=in_effect), False)
     withdrew = not known.withdrawn and rank > known.offset
     postponed = known.postponed if rank == known.offset else None
-    return Effect(IdState(rank, False, max(known.until, key), known.stored or far, postponed), withdrew)
+    return Effect(IdState(rank, False, until, stored, postponed, key if key != until else None), withdrew)
 
 
 def apply_done(known: IdState | None, schedule: Schedule) -> Effect:
@@ -109,7 +159,8 @@ def apply_done(known: IdState | None, schedule: Schedule) -> Effect:
     if known is None or rank < known.offset:
         return Effect(known, False)
     withdrew = rank > known.offset and not known.withdrawn
-    return Effect(known._replace(offset=rank, withdrawn=True, postponed=None), withdrew)
+    key = DueKey(schedule.due_ms, schedule.offset)
+    return Effect(known._replace(offset=rank, withdrawn=True, postponed=None, key=key), withdrew)
 
 
 def apply_cancel(known: IdState | None, cancel: Cancel) -> Effect:
@@ -117,7 +168,7 @@ def apply_cancel(known: IdState | None, cancel: Cancel) -> Effect:
     rank = rank_of(cancel)
     if known is None or rank <= known.offset:
         return Effect(known, False)
-    return Effect(known._replace(offset=rank, withdrawn=True, postponed=None), not known.withdrawn)
+    return Effect(known._replace(offset=rank, withdrawn=True, postponed=None, key=None), not known.withdrawn)
 
 
 def apply_postpone(known: IdState | None, postpone: Postpone) -> IdState | None:
@@ -152,7 +203,12 @@ _NAMED = (Schedule, Cancel, Postpone)
 class IdTable:
     """Latest command per id, bounded by what is in memory; the rest lives in the backlog and is looked up."""
 
-    def __init__(self) -> None:
+    def __init__(self, position: int = 0) -> None:
+        """`position` is the committed one: commands below it were taken in before."""
+        self._position = position
+        self._before: dict[bytes, IdState] = {}
+        """The states as of the last commit of ids that commands since have changed."""
+        self._ends: list[End] = []
         self._states: dict[bytes, IdState] = {}
         self._last_in_memory: dict[bytes, DueKey] = {}
         self._found: Mapping[bytes, IdState] = {}
@@ -175,11 +231,67 @@ class IdTable:
         names = {command.id for command in commands if isinstance(command, _NAMED) and command.id is not None}
         return [name for name in names if name not in self._states and name not in self._to_put]
 
-    def learn(self, found: Mapping[bytes, IdState], cursor: DueKey) -> None:
-        """Take note of what the backlog knows; entries whose last schedule has passed are to be forgotten."""
-        self._found = {name: state for name, state in found.items() if state.until > cursor}
-        self._to_forget.update(name for name in found if name not in self._found)
-        self.puts_off = self.puts_off or any(state.postponed is not None for state in found.values())
+    def learn(self, found: Mapping[bytes, IdEntry], done: Done, position: int) -> None:
+        """Take note of what the backlog knows; entries whose last schedule has passed are to be forgotten.
+
+        `position` is the offset up to which commands were applied: an entry that knows of more is of a tick that was
+        never committed.
+        """
+        self._found = {}
+        for name, entry in found.items():
+            if entry.position is not None and entry.position > position:
+                self._mend(name, entry, done)
+                continue
+            state = from_entry(entry, done)
+            if state.until > done.cursor:
+                self._found[name] = state
+            else:
+                # By a cursor that may not be committed yet.
+                self._keep_before(name, state)
+                self._to_forget.add(name)
+        self.puts_off = self.puts_off or any(entry.postponed is not None for entry in found.values())
+
+    def _mend(self, name: bytes, entry: IdEntry, done: Done) -> None:
+        """Have an entry written as it was before it was changed by what was not committed.
+
+        Once the position has passed what it knows, it would be believed.
+        """
+        state = from_entry(entry.before, done) if entry.before is not None else None
+        if state is None or state.until <= done.cursor:
+            state = IdState(-1, True, DueKey(entry.until_due_ms, entry.until_offset), True)
+        self._to_put[name] = state
+        self._to_forget.discard(name)
+
+    def settled(self, position: int) -> None:
+        """All commands below a position are committed."""
+        self._position = position
+        self._before.clear()
+
+    def take_ends(self) -> Sequence[End]:
+        """Return what commands that were read for the first time have ended, and forget it."""
+        if not self._ends:
+            return ()
+        taken, self._ends = tuple(self._ends), []
+        return taken
+
+    def _note(self, name: bytes, known: IdState | None, offset: int) -> bool:
+        """Keep the state as of the last commit that a command changes; whether the command is read for the first
+        time.
+        """
+        fresh = offset >= self._position
+        if fresh and known is not None:
+            self._keep_before(name, known)
+        return fresh
+
+    def _keep_before(self, name: bytes, state: IdState) -> None:
+        if state.offset < self._position:
+            self._before.setdefault(name, state)
+
+    def _note_end(self, known: IdState, by: Schedule | Cancel) -> None:
+        """A command that is read for the first time has ended a schedule."""
+        due_ms, offset = known.key_in_effect
+        ending = Ending.REPLACED if isinstance(by, Schedule) else Ending.CANCELLED
+        self._ends.append(End(ending, offset, due_ms, by.id, by.offset, requested_by_of(by)))
 
     def schedule(self, schedule: Schedule, *, far: bool) -> bool:
         """Apply a schedule with an id; whether it withdrew a pending one."""
@@ -190,6 +302,8 @@ class IdTable:
             return False
         effect = apply_schedule(known, schedule, far=far)
         assert effect.state is not None
+        if self._note(schedule.id, known, schedule.offset) and effect.withdrew and known is not None:
+            self._note_end(known, schedule)
         self._keep(schedule.id, effect.state, None if far else DueKey(schedule.due_ms, schedule.offset))
         return effect.withdrew
 
@@ -197,12 +311,19 @@ class IdTable:
         """Keep the first schedule of an id, as most are: the same as for any other, for 0.8 us less."""
         offset, new = schedule.offset, tuple.__new__
         key = new(DueKey, (schedule.due_ms, offset))
-        self._states[name] = new(IdState, (offset, False, key, False, None))
+        self._states[name] = new(IdState, (offset, False, key, False, None, None))
         self._last_in_memory[name] = max(key, former) if (former := self._last_in_memory.get(name)) else key
 
     def cancel(self, cancel: Cancel) -> bool:
         """Apply a cancel; whether it withdrew a pending schedule."""
-        effect = apply_cancel(self._known(cancel.id), cancel)
+        known = self._known(cancel.id)
+        effect = apply_cancel(known, cancel)
+        if self._note(cancel.id, known, cancel.offset) and cancel.rank is None:
+            if effect.withdrew and known is not None:
+                self._note_end(known, cancel)
+            else:
+                by = requested_by_of(cancel)
+                self._ends.append(End(Ending.NOT_PENDING, cancel.offset, None, cancel.id, None, by))
         if effect.state is not None:
             self._keep(cancel.id, effect.state, None)
         if cancel.rank is not None:
@@ -214,13 +335,17 @@ class IdTable:
         known = self._known(postpone.id)
         state = apply_postpone(known, postpone)
         if state is not None and state is not known:
+            self._note(postpone.id, known, postpone.offset)
             self._keep(postpone.id, state, None)
             self.puts_off = True
 
     def done(self, schedule: Schedule) -> bool:
         """Apply a schedule that is done or leaves at once; whether it withdrew a pending one."""
         assert schedule.id is not None
-        effect = apply_done(self._known(schedule.id), schedule)
+        known = self._known(schedule.id)
+        effect = apply_done(known, schedule)
+        if self._note(schedule.id, known, schedule.offset) and effect.withdrew and known is not None:
+            self._note_end(known, schedule)
         if effect.state is not None:
             self._keep(schedule.id, effect.state, None)
         if schedule.rank is not None:
@@ -283,7 +408,7 @@ class IdTable:
         self._rewritten.append(Rewritten(schedule, rank, due_ms))
         former = self._in_transit.get(schedule.id, InTransit((), position))
         self._in_transit[schedule.id] = former.and_then(rank, schedule.offset)
-        self._states[schedule.id] = state._replace(offset=rank, withdrawn=False, postponed=None, stored=False)
+        self._states[schedule.id] = IdState(rank, False, state.until, stored=False)
 
     def take_rewritten(self) -> Sequence[Rewritten]:
         """Return what has to be written into the source, and forget it."""
@@ -314,7 +439,7 @@ class IdTable:
         origins = {*offsets}
         for name, in_transit in [*self._in_transit.items()]:
             if in_transit.origin in origins:
-                self._states[name] = self._states[name]._replace(withdrawn=True, postponed=None)
+                self._states[name] = self._states[name]._replace(withdrawn=True, postponed=None, key=None)
                 self._keep_in_transit(name, InTransit(in_transit.ranks[:-1], in_transit.position))
 
     def _land(self, name: bytes, rank: int) -> None:
@@ -370,9 +495,15 @@ class IdTable:
         """Return how many entries wait to be written to the backlog."""
         return len(self._to_put)
 
-    def to_put(self) -> dict[bytes, IdEntry]:
-        """The entries to write with the next put."""
-        return {name: state.to_entry() for name, state in self._to_put.items()}
+    def to_put(self, position: int) -> dict[bytes, IdEntry]:
+        """The entries to write with the next put, before all below a position is committed."""
+        return {name: self._entry(name, state, position) for name, state in self._to_put.items()}
+
+    def _entry(self, name: bytes, state: IdState, position: int) -> IdEntry:
+        before = self._before.get(name)
+        if before is None and state.offset < self._position:
+            return state.to_entry()
+        return state.to_entry()._replace(position=position, before=before.to_entry() if before is not None else None)
 
     def put_done(self) -> None:
         """The entries were written."""
@@ -412,14 +543,17 @@ class IdTable:
         in_effect = state.offset <= rank
         is_last = state.until <= key
         if is_last and state.stored:
+            self._keep_before(name, state)
             state = state._replace(stored=False)
             self._to_forget.add(name)
+            # Once this is committed, nothing of the id waits: nobody is to take it for pending.
+            self._to_put.pop(name, None)
         delivered = in_effect
         if in_effect and state.postponed is not None and state.puts_off(schedule):
             self._put_off(schedule, state, position)
             delivered = False
         elif in_effect and (not is_last or name in self._in_transit):
-            self._keep(name, state._replace(offset=rank, withdrawn=True, postponed=None), None)
+            self._keep(name, state._replace(offset=rank, withdrawn=True, postponed=None, key=DueKey(*key)), None)
         if key >= self._last_in_memory.get(name, key):
             self._last_in_memory.pop(name, None)
             if name not in self._in_transit:

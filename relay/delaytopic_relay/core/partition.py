@@ -17,7 +17,7 @@ from delaytopic_relay.core.calendar import SLOT_MS, Calendar
 from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Leaving, Postpone, Reject, Schedule
 from delaytopic_relay.core.entries import Summary, due_at, sizes, summary, unnamed
 from delaytopic_relay.core.epochs import Epochs
-from delaytopic_relay.core.ids import IdState, IdTable
+from delaytopic_relay.core.ids import IdEntry, IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation, Generations
 from delaytopic_relay.core.suspension import until_departure
@@ -74,7 +74,7 @@ class ShardCore(ABC):
         self.committed_offset = progress.offset
         """L of the last commit: whatever is below it and not done is in the backlog."""
         self.calendar = Calendar()
-        self.ids = IdTable()
+        self.ids = IdTable(progress.position)
         self.admission = Admission(progress.admission_limits)
         self.rules = Generations(progress.generations, progress.floor)
         self.epochs = Epochs(progress, start)
@@ -155,14 +155,22 @@ class ShardCore(ABC):
         """Go on with these generations of rules, which are committed."""
         self.rules = Generations(generations, floor)
 
+    def settled(self) -> None:
+        """Take note that what was taken in is committed."""
+        self.ids.settled(max(self.position, self.replay_until))
+
+    def _learn(self, found: Mapping[bytes, IdEntry]) -> None:
+        """Take note of what the backlog knows of ids."""
+        self.ids.learn(found, self.done, max(self.position, self.replay_until))
+
     # -- taking in
 
-    def look_ahead(self, commands: Sequence[Command], found: Mapping[bytes, IdState]) -> None:
+    def look_ahead(self, commands: Sequence[Command], found: Mapping[bytes, IdEntry]) -> None:
         """Take note of what relays have written into the source, of commands that are read properly later on.
 
         `found` is as for `ingest`.
         """
-        self.ids.learn(found, self.cursor)
+        self._learn(found)
         for command in commands:
             if isinstance(command, Schedule | Cancel) and command.rank is not None:
                 self.ids.announce(command, self.position)
@@ -181,12 +189,12 @@ class ShardCore(ABC):
         max_delay_ms = self.rules.max_delay_ms(offset)
         self.admission.renew(now_ms, offset, max_delay_ms, ids_full=ids_full, record_bytes=self.record_bytes)
 
-    def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdState]) -> Leaving:
+    def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdEntry]) -> Leaving:
         """Sort a chunk into memory, backlog and what leaves at once.
 
         `found` are the backlog's entries for the names that `ids.unknown(commands)` asked for.
         """
-        self.ids.learn(found, self.cursor)
+        self._learn(found)
         if commands and unnamed(commands) and self._waits(commands, span := summary(commands)):
             self._ingest_unnamed(commands, span)
             self._passed(next_position)
@@ -219,7 +227,8 @@ class ShardCore(ABC):
         self._passed(next_position)
         leaving.schedules.sort(key=_key)
         superseded, cancelled, too_late = counts
-        return Leaving(*leaving[:2], superseded, cancelled, too_late, self.ids.take_rewritten())
+        rewritten, ends = self.ids.take_rewritten(), self.ids.take_ends()
+        return Leaving(*leaving[:2], superseded, cancelled, too_late, rewritten, ends)
 
     def _waits(self, schedules: Sequence[Schedule], span: Summary) -> bool:
         """Return whether all schedules without an id are taken in, and none leaves at once, without a look at each."""

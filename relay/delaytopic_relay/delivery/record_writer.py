@@ -293,4 +293,5 @@ class RecordWriter:
 
 def _reject(schedule: Schedule, reason: DeadLetterReason, detail: str) -> Reject:
     offset, key, value, headers = schedule.offset, schedule.key, schedule.value, schedule.headers
-    return Reject(offset, key, value, headers, reason, detail, schedule.timestamp_ms)
+    timestamp_ms, name, due_ms = schedule.timestamp_ms, schedule.id, schedule.due_ms
+    return Reject(offset, key, value, headers, reason, detail, timestamp_ms, name, due_ms)

@@ -141,7 +141,8 @@ def dead_letters_for(refusals: Sequence[Refusal], sent: Sent) -> tuple[dict[int,
             continue
         reason = DeadLetterReason.TOO_LARGE if refusal.too_large else DeadLetterReason.REFUSED_BY_KAFKA
         offset, key, value, headers = schedule.offset, schedule.key, schedule.value, schedule.headers
-        reject = Reject(offset, key, value, headers, reason, refusal.error, schedule.timestamp_ms)
+        timestamp_ms, name, due_ms = schedule.timestamp_ms, schedule.id, schedule.due_ms
+        reject = Reject(offset, key, value, headers, reason, refusal.error, timestamp_ms, name, due_ms)
         rejects.setdefault(refusal.partition, []).append(reject)
     return rejects, unknown
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from delaytopic_api.records import (
@@ -14,6 +15,7 @@ from delaytopic_api.records import (
     DELIVER_AT,
     DELIVER_EXPIRES_AT,
     DELIVER_ID,
+    DELIVER_REQUESTED_BY,
     DELIVER_TO,
     RESERVED_HEADERS,
     DeadLetterReason,
@@ -50,6 +52,7 @@ AT_ONCE_MS = 0
 """Due time of a record that is to leave at once and has no timestamp."""
 Controls = Mapping[str, bytes | None]
 """The control headers of a record; of a repeated one the last."""
+MAX_REQUESTED_BY_BYTES = 256
 MOST_NAMES = 16
 """Of a record's header names, those that are compared with control headers': whoever writes records chooses them."""
 _FIRST_LETTERS = "dDxX"
@@ -178,11 +181,13 @@ def _command(policy: NativePolicy, record: SourceRecord, control: int) -> Comman
     controls = {name: value for name, value in record.headers or () if name in CONTROL_HEADERS}
     _refuse_reserved(controls)
     _refuse_beside_fixed_delay(policy, controls)
+    if DELIVER_REQUESTED_BY in controls:
+        _check_requested_by(controls[DELIVER_REQUESTED_BY])
     cancels = _cancels(controls)
     identity = _identity(policy, controls, needed=cancels)
     if cancels and identity is not None:
         _refuse_beside_cancel(controls)
-        return Cancel(record.offset, identity)
+        return Cancel(record.offset, identity, requested_by=controls.get(DELIVER_REQUESTED_BY))
     due_ms = _due_ms(policy, record, controls)
     return Schedule(
         due_ms,
@@ -203,6 +208,14 @@ def _refuse_reserved(controls: Controls) -> None:
         if name in controls:
             detail = f"header {name} is reserved and has no meaning yet: send the record without it"
             raise RecordError(DeadLetterReason.UNSUPPORTED, detail)
+
+
+def _check_requested_by(text: bytes | None) -> None:
+    if text and len(text) <= MAX_REQUESTED_BY_BYTES:
+        with suppress(UnicodeDecodeError):
+            text.decode()
+            return
+    raise malformed(DELIVER_REQUESTED_BY, f"1 to {MAX_REQUESTED_BY_BYTES} bytes of text in UTF-8", text)
 
 
 def _refuse_beside_fixed_delay(policy: NativePolicy, controls: Controls) -> None:

@@ -28,6 +28,7 @@ class OwnTopics(NamedTuple):
     target: str
     dead_letter: str
     history: str | None = None
+    outcomes: str | None = None
 
     @property
     def names(self) -> frozenset[str]:

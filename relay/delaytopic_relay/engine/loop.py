@@ -18,6 +18,7 @@ from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import succeed
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.delivery.dead_letters import DeadLetters
+from delaytopic_relay.delivery.outcomes import Outcomes
 from delaytopic_relay.delivery.record_writer import RecordWriter
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for
 from delaytopic_relay.engine.due_time import DueTime
@@ -51,6 +52,8 @@ class Parts(NamedTuple):
     `learn` is told which topics the next records name, so that all are asked about at once; None where none may be.
 
     Nothing is due before `second_clock` says that `clock` is not ahead of it; None where `clock` is believed.
+
+    `outcomes` tell how schedules ended; None where nobody asks for it.
     """
 
     source: Source
@@ -69,6 +72,7 @@ class Parts(NamedTuple):
     id_bytes: int = NEVER_MS
     learn: Callable[[Collection[str]], None] | None = None
     second_clock: SecondClock | None = None
+    outcomes: Outcomes | None = None
 
 
 POLL_LIMIT = 1_000
@@ -96,6 +100,7 @@ class Loop:
         self._suspension = parts.suspension
         self._learn = parts.learn
         self._id_bytes = parts.id_bytes
+        self._outcomes = parts.outcomes
         self._unreadable = Unreadable()
         self._clock = parts.clock
         self._due = DueTime(parts.clock, parts.second_clock, suspended=parts.suspension.delivery)
@@ -161,6 +166,8 @@ class Loop:
         self._unreadable.forget(partitions)
         self._takeover.forget(partitions)
         self._writer.refusals.forget(partitions)
+        if self._outcomes is not None:
+            self._outcomes.forget(partitions)
 
     # -- running
 
@@ -265,6 +272,8 @@ class Loop:
             self._events.unavailable(error)
         self._reading.forget(dropped)
         self._unreadable.forget(dropped)
+        if self._outcomes is not None:
+            self._outcomes.forget_all()
         self._open = self._moved = self._stored = False
         self._sent = self._taken = 0
         self._tick_sent.settle()
@@ -408,6 +417,8 @@ class Loop:
         that has jumped ahead expired.
         """
         self._events.commands(leaving)
+        if self._outcomes is not None and leaving.ends:
+            self._outcomes.ended(partition, leaving.ends, decided_ms)
         if not leaving.schedules and not leaving.rejects and not leaving.rewritten:
             return
         if self._learn is not None and (named := {s.target for s in leaving.schedules if s.target is not None}):
@@ -430,6 +441,8 @@ class Loop:
         self._target.send(records)
         if rejects:
             self._target.send(self._dead_letters.records(partition, rejects, now_ms))
+        if self._outcomes is not None:
+            self._outcomes.sent(partition, leaving.schedules, rejects, now_ms)
         self._events.sent(leaving.schedules, rejects, late_rejects, now_ms)
 
     # -- committing
@@ -452,6 +465,8 @@ class Loop:
         started_ms = self._clock.monotonic_ms()
         self._writer.note_refusals(self._flush())
         self._holding.settled()
+        if self._outcomes is not None:
+            self._write(self._outcomes)
         if self._stored:
             self._events.put(self._clock.monotonic_ms() - put_ms)
         owner = self._target.owner
@@ -475,11 +490,23 @@ class Loop:
         for partition, new in changed.items():
             owned = self._owned[partition]
             owned.committed, owned.shard.committed_offset = new, new.offset
+            owned.shard.settled()
         self._last_commit_ms = self._clock.monotonic_ms() - started_ms
         self._events.committed(self._last_commit_ms)
         self._writer.refusals.settled(committed=True)
         self._manager.drop_done(self.shards.values())
         self._manager.hand_over(shard for shard in self.shards.values() if shard.partition in handing_over)
+
+    def _write(self, outcomes: Outcomes) -> None:
+        """Send what has ended, and wait until it is acknowledged."""
+        records = outcomes.records(self._target.take_places())
+        if records:
+            self._begin()
+            self._target.store(records)
+            self._writer.note_refusals(self._target.flush(self._holding.in_vain))
+            self._holding.settled()
+            self._events.ended(outcomes.counts())
+            outcomes.forget_all()
 
     def _begin(self) -> None:
         if not self._open:
@@ -504,6 +531,8 @@ class Loop:
         for partition, of_shard in rejects.items():
             self._owned[partition].shard.not_written([reject.offset for reject in of_shard])
             self._target.send(self._dead_letters.records(partition, of_shard, now_ms))
+            if self._outcomes is not None:
+                self._outcomes.sent(partition, [], of_shard, now_ms)
             self._events.sent([], of_shard, [], now_ms)
         return [*unknown, *self._target.flush(self._holding.in_vain)]
 

@@ -57,6 +57,7 @@ class Topics(NamedTuple):
     target: TopicFacts | None
     dead_letter: TopicFacts | None
     history: TopicFacts | None = None
+    outcomes: TopicFacts | None = None
 
 
 def check_topics(config: RelayConfig, topics: Topics) -> Finding | None:
@@ -65,10 +66,16 @@ def check_topics(config: RelayConfig, topics: Topics) -> Finding | None:
 
 
 def _they_exist(config: RelayConfig, topics: Topics) -> Iterator[Finding]:
-    named = {"source": config.source.topic, "target": config.target.topic, "deadLetter": config.dead_letter.topic}
+    named = {
+        "source": (config.source.topic, topics.source),
+        "target": (config.target.topic, topics.target),
+        "deadLetter": (config.dead_letter.topic, topics.dead_letter),
+    }
     if config.history is not None:
-        named["history"] = config.history.topic
-    for (field, name), facts in zip(named.items(), topics, strict=False):
+        named["history"] = config.history.topic, topics.history
+    if config.outcomes is not None:
+        named["outcomes"] = config.outcomes.topic, topics.outcomes
+    for field, (name, facts) in named.items():
         if facts is None:
             yield Finding(f"{field}.topic: the topic {name} does not exist; create it, or correct the name", waits=True)
 
@@ -96,8 +103,20 @@ def _same_partition_needs_as_many(config: RelayConfig, topics: Topics) -> Iterat
         )
 
 
+def _outcomes_need_as_many(config: RelayConfig, topics: Topics) -> Iterator[Finding]:
+    if topics.outcomes is None or topics.source is None:
+        return
+    if topics.outcomes.partitions < topics.source.partitions:
+        yield Finding(
+            f"outcomes.topic: {topics.outcomes.name} has {topics.outcomes.partitions} partitions, and needs as many as "
+            f"the source {topics.source.name} has, which are {topics.source.partitions}: grow it",
+            waits=True,
+        )
+
+
 CHECKS: tuple[Callable[[RelayConfig, Topics], Iterator[Finding]], ...] = (
     _they_exist,
     _fixed_delay_needs_broker_time,
     _same_partition_needs_as_many,
+    _outcomes_need_as_many,
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.batches import Batch
+from delaytopic_relay.delivery.outcomes import Places
 from delaytopic_relay.delivery.refusals import Refusal
 from delaytopic_relay.ports import GroupMetadata, InVain, Target, never
 
@@ -41,12 +42,16 @@ class SplitTarget:
         """Produce records that are visible at once."""
         self._plain.send(records)
 
+    def take_places(self) -> Places:
+        """Return where what was delivered is."""
+        return self._plain.take_places()
+
     def compress(self) -> None:
         """Compress what is delivered from now on."""
         self._plain.compress()
 
     def store(self, records: Sequence[Record]) -> None:
-        """Produce the backlog's records in the transaction."""
+        """Produce the backlog's records, and outcomes, in the transaction."""
         self._ledger.store(records)
 
     def flush(self, in_vain: InVain = never) -> list[Refusal]:

@@ -18,6 +18,7 @@ from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.entries import make_sender, plugin
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.batches import Batch, sender_of, source_of
+from delaytopic_relay.delivery.outcomes import Places, Sent
 from delaytopic_relay.delivery.refusals import OneByOne, Refusal
 from delaytopic_relay.errors import (
     CommitUnknown,
@@ -91,8 +92,19 @@ T = TypeVar("T")
 class KafkaTarget:
     """Implements `Target`. With a `transactional_id`, whatever is sent is visible only once committed."""
 
-    def __init__(self, make_settings: MakeSettings, source_topic: str, transactional_id: str | None) -> None:
-        """Raises `KafkaUnavailable` if the transaction coordinator does not answer."""
+    def __init__(
+        self,
+        make_settings: MakeSettings,
+        source_topic: str,
+        transactional_id: str | None,
+        *,
+        notes_places: bool = False,
+    ) -> None:
+        """With `notes_places` it is known where each record is, at the cost of a report for each.
+
+        Raises `KafkaUnavailable` if the transaction coordinator does not answer.
+        """
+        self._places: dict[Sent, tuple[int, int]] | None = {} if notes_places else None
         self._make_settings = make_settings
         self._source_topic = source_topic
         self._id = transactional_id
@@ -132,6 +144,7 @@ class KafkaTarget:
             settings["compression.type"] = BEST_CODEC
         self._compresses = settings["compression.type"] != NO_CODEC
         self._largest_shared_bytes = settings["batch.size"]
+        settings["delivery.report.only.error"] = self._places is None
         if make_sender is not None:
             settings["plugin.library.paths"] = plugin
         producer = Producer(settings, logger=client_logger("target"))
@@ -149,7 +162,30 @@ class KafkaTarget:
     @property
     def packs(self) -> bool:
         """Return whether `send` takes batches of plain schedules, too."""
-        return self._sender is not None
+        return self._sender is not None and self._places is None
+
+    def take_places(self) -> Places:
+        """Return what was noted since; nothing unless places are noted."""
+        taken = self._places or {}
+        if self._places is not None:
+            self._places = {}
+        return taken
+
+    def _produce_noting(self, *arguments: Any) -> None:
+        """Produce a record with these arguments of the client's `produce`, and note where it is once acknowledged."""
+        topic, value, key, partition, report, timestamp, *_, headers = arguments
+
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                report(error, message)
+                return
+            source, offset, dead = source_of(headers)
+            at, place = message.partition(), message.offset()
+            if self._places is None or source is None or offset is None or at is None or place is None:
+                return
+            self._places[Sent(topic, source, offset, dead)] = (at, place)
+
+        self._producer.produce(topic, value, key, partition, on_delivery, timestamp, 0, headers)
 
     def compress(self) -> None:
         """Compress from now on. Raises `ProducerOutdated` where only `replace` can do so, as a transaction is open.
@@ -178,7 +214,7 @@ class KafkaTarget:
 
     def _send(self, records: Sequence[Record | Batch], sender: int, *, careful: bool) -> None:
         """All arguments go by position, which takes a third off the cost of the call."""
-        produce: Any = self._producer.produce
+        produce: Any = self._producer.produce if self._places is None else self._produce_noting
         report = partial(self._on_failure, sender)
         shared_bytes = self._largest_shared_bytes
         for record in records:
@@ -226,7 +262,7 @@ class KafkaTarget:
     def _send_after_waiting(self, record: Record, report: Callable[[KafkaError | None, Message], None]) -> None:
         topic, value, key, headers, partition = record
         give_up_s = time.monotonic() + COMMIT_TIMEOUT_S
-        produce: Any = self._producer.produce
+        produce: Any = self._producer.produce if self._places is None else self._produce_noting
         while True:
             self._guard(partial(self._producer.poll, 0.01))
             try:
@@ -388,6 +424,7 @@ class KafkaTarget:
         self._failures.clear()
         self._silent.clear()
         self._purged.clear()
+        self.take_places()
         self._error, self._sent = None, 0
 
     def fence(self, owner: str) -> None:

@@ -326,7 +326,7 @@ def _latest(reader: PendingReader, copy: ShardCopy, names: Sequence[bytes]) -> M
     A command that came after the copy has hidden the one before it; its id is taken for unchanged.
     """
     states = {
-        name: from_entry(entry)
+        name: from_entry(entry, copy.done)
         for name, entry in zip(names, reader.ids(copy.partition, names), strict=True)
         if entry is not None
     }

@@ -17,7 +17,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from delaytopic_api.records import DeadLetterReason, is_ancient
-from delaytopic_api.relay import LATENESS_EDGES_MS, RelayStatus, ShardReason, ShardState
+from delaytopic_api.relay import LATENESS_EDGES_MS, Ending, RelayStatus, ShardReason, ShardState
 from delaytopic_relay.errors import (
     BacklogMoved,
     BucketLost,
@@ -110,6 +110,7 @@ class RelayMetrics(Collector):
         self._missing_offsets = self._lost_records = 0
         # Series that start with their first event have no rate for it: all known ones start at 0.
         self._dead_letters = Counter(dict.fromkeys(map(str, DeadLetterReason), 0))
+        self._outcomes = Counter(dict.fromkeys(map(str, Ending), 0))
         self._recoveries = Counter(dict.fromkeys(RECOVERY_CAUSES, 0))
         self._status: RelayStatus | None = None
         self._registry = CollectorRegistry()
@@ -125,6 +126,11 @@ class RelayMetrics(Collector):
         with self._lock:
             self._ancient += ancient
             self._lateness.add_lateness(due[ancient:] if ancient else due, sent_ms)
+
+    def add_outcomes(self, outcomes: Mapping[Ending, int]) -> None:
+        """So many outcomes of each kind are committed."""
+        for ending, count in outcomes.items():
+            self._outcomes[ending.value] += count
 
     def add_dead_letter(self, reason: str) -> None:
         """One record went to the dead-letter topic."""
@@ -204,6 +210,8 @@ class RelayMetrics(Collector):
         yield self._counters_by(
             "dead_letter_records", "Records sent to the dead-letter topic.", "reason", self._dead_letters
         )
+        text = "Outcomes written and committed, where the DelayTopic has a topic for them."
+        yield self._counters_by("outcome_records", text, "outcome", self._outcomes)
         yield self._counter("superseded_records", "Schedules dropped for a newer one with their id.", self._superseded)
         yield self._counter("cancelled_records", "Schedules withdrawn by a cancel.", self._cancelled)
         yield self._counter("cancels_too_late", "Cancels that found nothing pending.", self._too_late)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from operator import attrgetter
 
 import structlog
 
 from delaytopic_api.records import is_ancient, objection_to_instant, resembled_header
-from delaytopic_api.relay import RelayConfig, RelayState, RelayStatus
+from delaytopic_api.relay import Ending, RelayConfig, RelayState, RelayStatus
 from delaytopic_process.pages import JSON, Answer
 from delaytopic_relay.core.commands import Leaving, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
@@ -51,6 +51,7 @@ class Telemetry:
         self._said: dict[str, int] = {}
         self._uncommitted: list[tuple[list[int], int]] = []
         self._dead_letters: list[str] = []
+        self._outcomes: Mapping[Ending, int] = {}
         self.metrics = RelayMetrics(config.namespace, config.name)
         self.pending = PendingPage(config, lambda: self._status)
         self._pages = PageServer(
@@ -152,6 +153,10 @@ class Telemetry:
             self._uncommitted.append((list(map(_due_ms, going)), sent_ms))
         self._dead_letters += [reject.reason.value for reject in rejects]
 
+    def ended(self, outcomes: Mapping[Ending, int]) -> None:
+        """See `LoopEvents.ended`."""
+        self._outcomes = outcomes
+
     def committed(self, duration_ms: int) -> None:
         """See `LoopEvents.committed`."""
         for due_times_ms, sent_ms in self._uncommitted:
@@ -162,8 +167,9 @@ class Telemetry:
         self._done.dead_lettered += len(self._dead_letters)
         for reason in self._dead_letters:
             self.metrics.add_dead_letter(reason)
+        self.metrics.add_outcomes(self._outcomes)
         self.metrics.observe_commit(duration_ms)
-        self._uncommitted, self._dead_letters = [], []
+        self._uncommitted, self._dead_letters, self._outcomes = [], [], {}
 
     def _note_ancient(self, first_ms: int, records: int) -> None:
         self._done.ancient += records
@@ -178,7 +184,7 @@ class Telemetry:
 
     def reset(self, lost: StateInDoubt) -> None:
         """See `LoopEvents.reset`."""
-        self._uncommitted, self._dead_letters = [], []
+        self._uncommitted, self._dead_letters, self._outcomes = [], [], {}
         log.warning("starting over", cause=lost.cause, reason=str(lost))
 
     def recovered(self, partition: int, cause: str, plan: Plan) -> None:

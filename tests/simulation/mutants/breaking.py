@@ -15,6 +15,7 @@ from unittest import mock
 from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.batches import Batch
+from delaytopic_relay.delivery.outcomes import Places
 from delaytopic_relay.engine.loop import Loop, Parts
 from delaytopic_relay.ports import GroupMetadata, InVain, Source, Target, never
 
@@ -101,6 +102,9 @@ class BrokenTarget:
 
     def send(self, records: Sequence[Record | Batch]) -> None:
         self.target.send(records)
+
+    def take_places(self) -> Places:
+        return self.target.take_places()
 
     def compress(self) -> None:
         self.target.compress()

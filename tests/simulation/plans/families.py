@@ -82,6 +82,36 @@ def hand_over_plan_for(seed: int) -> Plan:
     return Plan(plan.setup._replace(relays=2, shards=2, transactional=True), tuple(actions))
 
 
+def outcome_plan_for(seed: int) -> Plan:
+    """A history of relays that tell how each schedule ended, with Redis or a fixed delay; many records have ids."""
+    return _with_outcomes(plan_for(seed), seed)
+
+
+def outcome_bucket_plan_for(seed: int) -> Plan:
+    """The same with bucket topics, or both backends in turn."""
+    return _with_outcomes(bucket_plan_for(seed), seed)
+
+
+def _with_outcomes(plan: Plan, seed: int) -> Plan:
+    rng = random.Random(f"outcomes {seed}")
+    names, named, cancels = MESSAGES[: rng.choice([1, 3, 10])], rng.choice([0.3, 0.8]), rng.choice([0.1, 0.3, 0.5])
+
+    def changed(recipe: Recipe) -> Recipe:
+        others = [*recipe.others, *rng.choice([[], [], [("deliver-requested-by", rng.choice([b"ann", b"bo"]))]])]
+        if plan.setup.delay_ms is not None or recipe.name is not None or rng.random() >= named:
+            return recipe._replace(others=others)
+        cancel = rng.random() < cancels
+        if cancel:
+            others = [(name, value) for name, value in others if name not in OF_OTHERS]
+        return recipe._replace(name=rng.choice(names), cancel=cancel, others=others)
+
+    actions = [
+        action._replace(recipes=tuple(map(changed, action.recipes))) if isinstance(action, Produce) else action
+        for action in plan.actions
+    ]
+    return Plan(plan.setup._replace(outcomes=True), tuple(actions))
+
+
 PLANS: dict[str, Callable[[int], Plan]] = {
     "RedisZset": plan_for,
     "KafkaBuckets": bucket_plan_for,
@@ -102,6 +132,8 @@ PLANS: dict[str, Callable[[int], Plan]] = {
     "Moves": move_plan_for,
     "MovesBuckets": move_bucket_plan_for,
     "HandOvers": hand_over_plan_for,
+    "Outcomes": outcome_plan_for,
+    "OutcomesBuckets": outcome_bucket_plan_for,
 }
 
 

@@ -56,6 +56,8 @@ class Setup(NamedTuple):
     """A letter for each relay in turn: "B" for one with bucket topics, "R" for one with Redis; "" is all with Redis."""
     named: bool = False
     """True if relays keep names in their group."""
+    outcomes: bool = False
+    """True if relays tell how each schedule ended."""
     removes_gone_ms: int | None = None
     """The time after which the operator takes a relay out of the group that has crashed for good; None if it never
     does.

@@ -16,7 +16,9 @@ from tests.simulation.world.refusing import refusal_of
 from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.entries import make_sender
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.batches import Batch, one_by_one, sender_of
+from delaytopic_relay.delivery.batches import Batch, one_by_one, sender_of, source_of
+from delaytopic_relay.delivery.outcomes import Places
+from delaytopic_relay.delivery.outcomes import Sent as SentRecord
 from delaytopic_relay.delivery.reachability import Destination
 from delaytopic_relay.delivery.refusals import OneByOne, Refusal
 from delaytopic_relay.errors import (
@@ -53,6 +55,8 @@ class SimulatedTarget:
         self._name = name
         self.owner = name if transactional else ""
         self.lingers = False
+        self.notes_places = False
+        self._places: dict[SentRecord, tuple[int, int]] = {}
         self.recovered: dict[int, Progress] = {}
         """The recoveries of the relay's shards, to mark what it sends."""
         self._state = Client.READY
@@ -82,7 +86,7 @@ class SimulatedTarget:
 
     @property
     def packs(self) -> bool:
-        return make_sender is not None
+        return make_sender is not None and not self.notes_places
 
     def send(self, records: Sequence[Record | Batch]) -> None:
         if self.owner:
@@ -139,7 +143,7 @@ class SimulatedTarget:
                 self._acknowledged = True
             if not self.owner or waits:
                 if destination not in silent and not waits:
-                    self._kafka.take(sent)
+                    self._take(sent)
                 continue
             try:
                 transaction = self._kafka.transactions.current(self.owner, self._epoch, self._kafka.now_ms)
@@ -151,7 +155,19 @@ class SimulatedTarget:
                 self._kafka.transactions.join(self.owner, destination)
                 continue
             moved = replace(sent, transaction=transaction)
-            self._kafka.take(moved)
+            self._take(moved)
+
+    def _take(self, sent: Sent) -> None:
+        record = sent.record
+        self._kafka.take(sent)
+        source, offset, dead = source_of(record.headers)
+        if self.notes_places and source is not None and offset is not None and record.topic != SOURCE:
+            at = (max(0, record.partition), len(self._kafka.target) - 1)
+            self._places[SentRecord(record.topic, source, offset, dead)] = at
+
+    def take_places(self) -> Places:
+        taken, self._places = self._places, {}
+        return taken
 
     @property
     def _waits_for_markers(self) -> bool:
@@ -259,6 +275,7 @@ class SimulatedTarget:
         self._failures.clear()
         self._buffer.clear()
         self._silent.clear()
+        self._places.clear()
         self._acknowledged = False
         if self._state in (Client.OPEN, Client.ABORTABLE):
             abort = partial(self._end, commit=False)
@@ -286,6 +303,7 @@ class SimulatedTarget:
         self._failures.clear()
         self._buffer.clear()
         self._silent.clear()
+        self._places.clear()
         self._acknowledged = False
         self._kafka.counts["path: producer replaced"] += 1
         self._compresses = self._is_to_compress

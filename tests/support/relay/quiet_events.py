@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from delaytopic_api.relay import Ending
 from delaytopic_relay.core.commands import Leaving, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
 from delaytopic_relay.errors import RelayError, StateInDoubt
@@ -25,6 +26,9 @@ class QuietEvents:
         self, schedules: Sequence[Schedule], rejects: Sequence[Reject], withheld: Sequence[Reject], sent_ms: int
     ) -> None:
         self.counts.update(sent=len(schedules) - len(withheld), rejected=len(rejects))
+
+    def ended(self, outcomes: Mapping[Ending, int]) -> None:
+        self.counts.update({str(ending): count for ending, count in outcomes.items()})
 
     def committed(self, duration_ms: int) -> None:
         self.counts.update(commits=1)

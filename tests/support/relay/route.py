@@ -56,6 +56,7 @@ class Route:
     def __post_init__(self) -> None:
         self.source, self.target, self.dead_letter = (f"{self.name}.{part}" for part in ("source", "target", "dlq"))
         self.other, self.history = f"{self.name}.other", f"{self.name}.history"
+        self.outcomes = f"{self.name}.outcomes"
 
     def create_topics(self, **source_settings: str) -> Route:
         """Source, target, another allowed target, dead letters, and what the backend needs."""
@@ -66,6 +67,7 @@ class Route:
             TopicPlan(self.target, self.partitions, LOG_APPEND_TIME),
             TopicPlan(self.other, self.partitions, LOG_APPEND_TIME),
             *([TopicPlan(self.history, self.partitions, {})] if config.history is not None else []),
+            *([TopicPlan(self.outcomes, self.partitions, {})] if config.outcomes is not None else []),
             TopicPlan(self.dead_letter, 1, {"max.message.bytes": str((1 << 20) + (1 << 16))}),
             *(
                 TopicPlan(topic.name, self.partitions, topic.config)
@@ -101,6 +103,8 @@ class Route:
         merged = _merged(document, self.spec)
         if "scheduler" in merged["schedule"]:
             merged["schedule"]["scheduler"] = {"history": {"topic": self.history}} | merged["schedule"]["scheduler"]
+        if "outcomes" in merged:
+            merged["outcomes"] = {"topic": self.outcomes} | merged["outcomes"]
         return RelayConfig.model_validate(merged)
 
     def topic_mark(self) -> str:

@@ -68,6 +68,8 @@ HEADERS: Mapping[str, list[Header]] = {
     "expires": [("deliver-expires-at", _AT)],
     "expires before": [("deliver-at", _AT), ("deliver-expires-at", b"1")],
     **{name: [(name, b"1")] for name in RESERVED_HEADERS},
+    "asked for by somebody": [("deliver-requested-by", b"ann")],
+    "asked for by nobody": [("deliver-requested-by", b"")],
     "256 headers": [("h", b"")] * 256,
     "257 headers": [("h", b"")] * 257,
     "another case": [("Deliver-At", _AT)],

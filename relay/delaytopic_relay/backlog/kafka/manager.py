@@ -10,7 +10,7 @@ from delaytopic_relay.backlog.kafka.segments import encode_id, segment_head, seg
 from delaytopic_relay.backlog.kafka.topics import BucketLog, BucketNames, BucketRecord
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
 from delaytopic_relay.core.commands import Record
-from delaytopic_relay.core.ids import IdEntry, IdState
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import BucketLost, ForeignRecord, SegmentError, Unavailable
 from delaytopic_relay.ports import Clock, LoopEvents
 
@@ -64,7 +64,7 @@ class BucketManager:
 
     # -- the loop
 
-    def look_up(self, shard: BucketShard, names: Sequence[bytes]) -> dict[bytes, IdState]:
+    def look_up(self, shard: BucketShard, names: Sequence[bytes]) -> dict[bytes, IdEntry]:
         """Return what is known of these ids."""
         return shard.look_up(names) if names else {}
 

@@ -23,7 +23,7 @@ from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Command, DueKey, Reject, Schedule
 from delaytopic_relay.core.entries import Summary, ordered, sizes, summary
-from delaytopic_relay.core.ids import IdEntry, IdState, from_entry
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.partition import ShardCore, Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.errors import BucketLost
@@ -254,7 +254,7 @@ class BucketShard(ShardCore):
             ]
             near = [s for s in waiting if s.due_ms < near_ms]
             far = [s for s in waiting if s.due_ms >= near_ms]
-        self.ids.learn(self._entries(self.ids.unknown(near)), done.cursor)
+        self._learn(self.look_up(self.ids.unknown(near)))
         self.ids.loaded(near)
         self.calendar.add(near, only_here=False)
         for schedule in far:
@@ -276,13 +276,10 @@ class BucketShard(ShardCore):
         """The farthest bucket whose floor it is not due before; what is far fits at least the first."""
         return bisect_right(self._floors, schedule.due_ms) - 1
 
-    def _entries(self, names: Iterable[bytes]) -> dict[bytes, IdState]:
-        found = ((name, self.pending_ids.get(name)) for name in names)
-        return {name: from_entry(entry) for name, entry in found if entry is not None}
-
-    def look_up(self, names: Iterable[bytes]) -> dict[bytes, IdState]:
+    def look_up(self, names: Iterable[bytes]) -> dict[bytes, IdEntry]:
         """Return what is known of these ids."""
-        return self._entries(names)
+        found = ((name, self.pending_ids.get(name)) for name in names)
+        return {name: entry for name, entry in found if entry is not None}
 
     # -- writing
 
@@ -306,7 +303,11 @@ class BucketShard(ShardCore):
                 first, last, records = part.schedules[0], part.schedules[-1], len(part.schedules)
                 segments.append(BucketWrite(number, floor_ms, records, data))
                 bucket.wrote(floor_ms, first.due_ms, last.due_ms, records)
-        entries: dict[bytes, IdEntry | None] = {**self.ids.to_put()}
+        entries: dict[bytes, IdEntry | None] = {
+            # They are committed with their commands, so that none ever knows of more.
+            name: entry._replace(position=None, before=None)
+            for name, entry in self.ids.to_put(self.position).items()
+        }
         entries.update(dict.fromkeys(self.ids.to_forget()))
         return BucketPut(segments, entries)
 

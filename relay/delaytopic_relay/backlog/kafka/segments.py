@@ -3,9 +3,7 @@
 A segment is one record: a version byte, then the source's id, number, floor and count (three 8-byte and one 4-byte
 big-endian integers), then a msgpack array of schedules as in every backlog. Nothing in this or any later segment of the
 bucket is due before the floor. `signing` puts a tag in front where the backend has a key.
-An id's record has the id as its key, and four integers joined by colons as its value, six of one that is put off: the
-entry, and the source's id.
-No value forgets the id.
+An id's record has the id as its key, and as its value the source's id, a colon, and the entry. No value forgets the id.
 """
 
 from __future__ import annotations
@@ -87,13 +85,13 @@ def _halved(schedules: Sequence[Schedule], largest_bytes: int) -> Iterator[Part]
 
 def encode_id(source_id: int, entry: IdEntry) -> bytes:
     """The value of an id's record."""
-    return b":".join(b"%d" % number for number in (*entry.numbers(), source_id))
+    return b"%d:%b" % (source_id, entry.encode())
 
 
 def decode_id(value: bytes) -> tuple[int, IdEntry]:
     """Read it back, the source's id first; raises `ForeignRecord`."""
     try:
-        *numbers, source_id = map(int, value.split(b":"))
-        return source_id, IdEntry.of(numbers)
+        source_id, _, entry = value.partition(b":")
+        return int(source_id), IdEntry.decode(entry)
     except ValueError as error:
         raise ForeignRecord(f"its value {value[:80]!r} is none of an id") from error

@@ -124,7 +124,7 @@ def decode_count(text: bytes | None, key: bytes) -> int:
 
 def encode_id_entry(entry: IdEntry) -> bytes:
     """The text of an id's entry."""
-    return b":".join(b"%d" % number for number in entry.numbers())
+    return entry.encode()
 
 
 def decode_id_entry(text: bytes | None, key: bytes) -> IdEntry | None:
@@ -132,7 +132,7 @@ def decode_id_entry(text: bytes | None, key: bytes) -> IdEntry | None:
     if text is None:
         return None
     try:
-        return IdEntry.of([*map(int, text.split(b":"))])
+        return IdEntry.decode(text)
     except ValueError:
         raise _not_ours(key, text) from None
 

@@ -16,7 +16,7 @@ from delaytopic_relay.backlog.slices import CASCADE_MS
 from delaytopic_relay.backlog.store import BacklogStore, PutRefused, Slice
 from delaytopic_relay.core.commands import Record, Schedule
 from delaytopic_relay.core.entries import sizes
-from delaytopic_relay.core.ids import IdState, from_entry
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import (
     BacklogMoved,
     BacklogUnavailable,
@@ -109,7 +109,7 @@ class RedisManager:
         """
         self._partitions = partitions
 
-    def look_up(self, shard: RedisShard, names: Sequence[bytes]) -> dict[bytes, IdState]:
+    def look_up(self, shard: RedisShard, names: Sequence[bytes]) -> dict[bytes, IdEntry]:
         """Return the entries of these ids."""
         # Nobody else writes between the relay's own writes, each of which tells what is there: an empty backlog need
         # not be asked. Inside the horizon that is a request for each chunk of records.
@@ -118,7 +118,7 @@ class RedisManager:
         self._flush(shard)
         with self._readable(shard):
             entries = self._retry(lambda: self._store.ids(shard.partition, shard.store_version, names))
-        return {name: from_entry(entry) for name, entry in zip(names, entries, strict=True) if entry is not None}
+        return {name: entry for name, entry in zip(names, entries, strict=True) if entry is not None}
 
     def put_early(self, shards: Collection[RedisShard]) -> Sequence[Record]:
         """Begin to write what is far of the shard that has most of it; one write at a time."""
@@ -440,11 +440,11 @@ class RedisManager:
             shard.loaded(load, sizes(part).total, part, self._ids_of(shard, part))
         shard.load_finished()
 
-    def _ids_of(self, shard: RedisShard, schedules: Sequence[Schedule]) -> dict[bytes, IdState]:
+    def _ids_of(self, shard: RedisShard, schedules: Sequence[Schedule]) -> dict[bytes, IdEntry]:
         """Return what the backlog knows of ids that have to be known for these schedules."""
         names = shard.ids.unknown(schedules)
         found = self._store.ids(shard.partition, shard.store_version, names) if names else []
-        return {name: from_entry(entry) for name, entry in zip(names, found, strict=True) if entry is not None}
+        return {name: entry for name, entry in zip(names, found, strict=True) if entry is not None}
 
     def _genuine(self, shard: RedisShard, load: Load, data: Sequence[bytes]) -> tuple[list[Schedule], set[bytes]]:
         """The schedules of the segments that relays of this backend wrote, and their tags.

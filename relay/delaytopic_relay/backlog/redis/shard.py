@@ -18,7 +18,7 @@ from delaytopic_relay.backlog.store import END_MS, Page, Segment, Slice, StoreVe
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.entries import SCHEDULE_BYTES, sizes, summary
-from delaytopic_relay.core.ids import IdEntry, IdState
+from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.partition import ShardCore, Share, Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation
@@ -181,7 +181,7 @@ class RedisShard(ShardCore):
 
     def put(self, now_ms: int) -> Put:
         """The write that makes the backlog hold all that is far and was taken in."""
-        return self._put_far(now_ms, self.ids.to_put(), Write.PUT)
+        return self._put_far(now_ms, self.ids.to_put(max(self.position, self.replay_until)), Write.PUT)
 
     def _put_far(self, now_ms: int, ids: dict[bytes, IdEntry], kind: Write) -> Put:
         new = self._next_version(max(self.committed_offset, self.store_version.offset))
@@ -366,14 +366,14 @@ class RedisShard(ShardCore):
             self._part = Part(from_ms, target_ms, slice_.end_ms, ahead_bytes)
 
     def loaded(
-        self, load: Load, data_bytes: int, schedules: Sequence[Schedule], found: Mapping[bytes, IdState]
+        self, load: Load, data_bytes: int, schedules: Sequence[Schedule], found: Mapping[bytes, IdEntry]
     ) -> None:
         """A portion of a narrow slice arrived; `found` are the backlog's entries for `ids.unknown(schedules)`.
 
         Entries at or above the position were put by a predecessor that never committed them: they are
         read again from the source. What is done is left out.
         """
-        self.ids.learn(found, self.cursor)
+        self._learn(found)
         position, done = self.position, self.done
         span = summary(schedules) if schedules else None
         if span is not None and span.last_offset < position and span.first_ms > done.last_ms:

@@ -13,7 +13,6 @@ from delaytopic_relay.backlog.redis.asks import Load, Put
 from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.store import StoreVersion
 from delaytopic_relay.core.commands import Command, DueKey, Reject, Schedule
-from delaytopic_relay.core.ids import from_entry
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, plan_recovery
 
@@ -83,7 +82,7 @@ class ShardRun:
         while commands := self.source[shard.position : shard.position + chunk]:
             names = shard.ids.unknown(commands)
             entries = zip(names, self.store.ids(0, shard.store_version, names), strict=True)
-            found = {name: from_entry(entry) for name, entry in entries if entry is not None}
+            found = {name: entry for name, entry in entries if entry is not None}
             leaving = shard.ingest(commands, commands[-1].offset + 1, found)
             self._open.superseded += leaving.superseded
             self._open.cancelled += leaving.cancelled
@@ -117,6 +116,7 @@ class ShardRun:
         """The transaction: what left becomes visible with the progress."""
         self.committed = self.shard.progress("owner")
         self.shard.committed_offset = self.committed.offset
+        self.shard.settled()
         done, new = self.outcome, self._open
         self.outcome = Outcome(
             done.delivered + new.delivered,
@@ -153,7 +153,7 @@ class ShardRun:
         if shard.loads_whole(load):
             names = shard.ids.unknown(schedules)
             entries = zip(names, self.store.ids(0, shard.store_version, names), strict=True)
-            found = {name: from_entry(entry) for name, entry in entries if entry is not None}
+            found = {name: entry for name, entry in entries if entry is not None}
             shard.loaded(load, sum(map(len, data)), schedules, found)
         elif schedules:
             self._write(shard.cascade(load, sum(map(len, data)), schedules, now_ms))

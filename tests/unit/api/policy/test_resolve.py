@@ -96,6 +96,8 @@ def test_without_a_class_the_documented_defaults_are_in_force() -> None:
         target=TopicSettings("shop.reminders", Management.CREATE, None, None, None, {}),
         dead_letter=TopicSettings("shop.reminders.delayed.dlq", Management.CREATE, None, None, None, {}),
         history=None,
+        outcomes=None,
+        told=[],
         topic_provisioning=TopicProvisioning.DIRECT,
         allowed_topics=[],
         partitioning=Partitioning.BY_KEY,

@@ -74,6 +74,18 @@ def test_a_dialect_with_tombstones_and_history_gets_a_compacted_source_and_a_his
     assert plan.record.history == TopicRecord(name=f"{SOURCE}.history", ownership=Ownership.CREATED)
 
 
+def test_a_topic_of_outcomes_has_as_many_partitions_as_the_source_and_is_made_before_it() -> None:
+    plan = World().plan(wanted(source={"partitions": 6}, outcomes={"topic": "told"}))
+
+    made = {action.name: action for action in plan.actions if isinstance(action, CreateTopic)}
+    assert [*made] == [DEAD_LETTER, "told", TARGET, SOURCE]
+    assert (made["told"].partitions, made["told"].config) == (
+        6,
+        {"cleanup.policy": "delete", "message.timestamp.type": "LogAppendTime"},
+    )
+    assert plan.record.outcomes == TopicRecord(name="told", ownership=Ownership.CREATED)
+
+
 def test_the_history_of_before_is_left_alone_when_the_dialect_comes_back_with_another() -> None:
     world = World()
     world.settle(wanted(schedule={"scheduler": {"history": {"topic": "past"}}}))

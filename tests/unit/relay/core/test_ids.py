@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.relay.schedules import cancel, key_of, reject, schedule
 
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, DueKey, Schedule
+from delaytopic_api.relay import Ending
+from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, DueKey, End, Schedule
+from delaytopic_relay.core.done import Done
 from delaytopic_relay.core.ids import (
     Effect,
     IdEntry,
@@ -41,13 +43,14 @@ def test_a_later_schedule_withdraws_the_pending_one_and_the_id_lives_until_both_
 ) -> None:
     effect = apply_schedule(PENDING, schedule(due_ms, 15, NAME), far=False)
 
-    assert effect == Effect(IdState(15, False, until, False), withdrew=True)
+    key = DueKey(due_ms, 15)
+    assert effect == Effect(IdState(15, False, until, False, key=key if key < until else None), withdrew=True)
 
 
 def test_an_id_once_in_the_backlog_stays_known_there() -> None:
     effect = apply_schedule(PENDING._replace(stored=True), schedule(300, 15, NAME), far=False)
 
-    assert effect == Effect(IdState(15, False, DueKey(500, 10), True), withdrew=True)
+    assert effect == Effect(IdState(15, False, DueKey(500, 10), True, key=DueKey(300, 15)), withdrew=True)
 
 
 def test_a_schedule_after_a_cancel_withdraws_nothing_and_is_pending_again() -> None:
@@ -92,17 +95,18 @@ def test_a_cancel_that_is_read_again_does_not_reach_later_schedules(offset: int)
 def test_a_schedule_that_leaves_at_once_withdraws_the_pending_one_and_waits_no_more_itself() -> None:
     effect = apply_done(PENDING, schedule(300, 15, NAME))
 
-    assert effect == Effect(IdState(15, True, DueKey(500, 10), False), withdrew=True)
+    assert effect == Effect(IdState(15, True, DueKey(500, 10), False, key=DueKey(300, 15)), withdrew=True)
 
 
 def test_a_schedule_that_leaves_at_once_after_a_cancel_withdraws_nothing() -> None:
     effect = apply_done(WITHDRAWN, schedule(300, 25, NAME))
 
-    assert effect == Effect(IdState(25, True, DueKey(500, 10), False), withdrew=False)
+    assert effect == Effect(IdState(25, True, DueKey(500, 10), False, key=DueKey(300, 25)), withdrew=False)
 
 
 def test_a_delivered_schedule_that_is_read_again_waits_no_more() -> None:
-    assert apply_done(PENDING, schedule(300, 10, NAME)) == Effect(PENDING._replace(withdrawn=True), withdrew=False)
+    left = PENDING._replace(withdrawn=True, key=DueKey(300, 10))
+    assert apply_done(PENDING, schedule(300, 10, NAME)) == Effect(left, withdrew=False)
 
 
 def test_a_delivered_schedule_that_is_read_again_does_not_outrank_newer_commands() -> None:
@@ -129,31 +133,34 @@ def test_the_lowest_bit_of_an_entry_tells_that_no_schedule_is_in_effect() -> Non
 
 
 A, B = b"a", b"b"
+COMMITTED = 1_000
+"""An offset above all of these commands: they were taken in before."""
 
 
 def table_with(*near: Schedule) -> IdTable:
     """A table after these schedules came into memory from the source."""
-    table = IdTable()
+    table = IdTable(COMMITTED)
     for entry in near:
         table.schedule(entry, far=False)
     return table
 
 
 def told(table: IdTable, states: dict[bytes, IdState], cursor: DueKey = NOTHING_DELIVERED) -> IdTable:
-    table.learn(states, cursor)
+    table.learn({name: state.to_entry() for name, state in states.items()}, Done(cursor), COMMITTED)
     return table
 
 
 def put(table: IdTable) -> dict[bytes, IdEntry]:
     """Write to the backlog what waits for it."""
-    entries = table.to_put()
+    entries = table.to_put(COMMITTED)
     table.put_done()
     return entries
 
 
 def stored(latest: Schedule | Cancel, until: Schedule) -> IdState:
     """Return what the backlog knows of an id whose last pending schedule is `until`."""
-    return IdState(latest.offset, isinstance(latest, Cancel), key_of(until), True)
+    key = key_of(latest) if isinstance(latest, Schedule) and latest != until else None
+    return IdState(latest.offset, isinstance(latest, Cancel), key_of(until), True, key=key)
 
 
 def test_the_backlog_is_asked_about_ids_that_neither_memory_nor_a_pending_write_knows() -> None:
@@ -207,7 +214,7 @@ def test_a_schedule_after_the_cancel_leaves() -> None:
 
 
 def test_a_cancel_before_any_schedule_is_too_late_and_keeps_nothing() -> None:
-    table = IdTable()
+    table = IdTable(COMMITTED)
 
     withdrew = table.cancel(cancel(0, A))
     table.schedule(schedule(50, 1, A), far=False)
@@ -228,7 +235,7 @@ def test_memory_forgets_an_id_with_its_last_schedule() -> None:
 
 
 def test_far_schedules_and_their_cancels_take_no_memory_once_they_are_in_the_backlog() -> None:
-    table = IdTable()
+    table = IdTable(COMMITTED)
     for offset in range(100):
         table.schedule(schedule(99_000, offset, b"%d" % offset), far=True)
     put(table)
@@ -240,7 +247,7 @@ def test_far_schedules_and_their_cancels_take_no_memory_once_they_are_in_the_bac
 
 
 def test_a_far_schedule_is_written_to_the_backlog_with_the_key_until_which_it_matters() -> None:
-    table = IdTable()
+    table = IdTable(COMMITTED)
     table.schedule(schedule(99_000, 4, A), far=True)
 
     assert table.must_put
@@ -251,31 +258,31 @@ def test_a_far_schedule_is_written_to_the_backlog_with_the_key_until_which_it_ma
 def test_a_near_schedule_is_not_written() -> None:
     table = table_with(schedule(50, 0, A))
 
-    assert (table.must_put, table.to_put()) == (False, {})
+    assert (table.must_put, table.to_put(COMMITTED)) == (False, {})
 
 
 def test_a_near_replacement_of_a_schedule_in_the_backlog_is_written_too() -> None:
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
-    table = told(IdTable(), {A: stored(older, older)})
+    table = told(IdTable(COMMITTED), {A: stored(older, older)})
 
     withdrew = table.schedule(newer, far=False)
 
-    assert (withdrew, table.to_put()) == (True, {A: IdEntry(7 * 2, 99_000, 4)})
+    assert (withdrew, table.to_put(COMMITTED)) == (True, {A: IdEntry(7 * 2, 99_000, 4, key=DueKey(50, 7))})
 
 
 def test_a_cancel_of_a_schedule_in_the_backlog_is_written_with_its_bit() -> None:
     older = schedule(99_000, 4, A)
-    table = told(IdTable(), {A: stored(older, older)})
+    table = told(IdTable(COMMITTED), {A: stored(older, older)})
 
     withdrew = table.cancel(cancel(7, A))
 
-    assert (withdrew, table.to_put()) == (True, {A: IdEntry(7 * 2 + 1, 99_000, 4)})
+    assert (withdrew, table.to_put(COMMITTED)) == (True, {A: IdEntry(7 * 2 + 1, 99_000, 4)})
 
 
 def test_an_older_schedule_that_comes_from_the_backlog_after_its_replacement_left_does_not_leave() -> None:
     # Given a near replacement that was delivered and forgotten in memory
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
-    table = told(IdTable(), {A: stored(older, older)})
+    table = told(IdTable(COMMITTED), {A: stored(older, older)})
     table.schedule(newer, far=False)
     table.without_superseded([newer], 0)
     put(table)
@@ -288,7 +295,7 @@ def test_an_older_schedule_that_comes_from_the_backlog_after_its_replacement_lef
 
 def test_a_schedule_loaded_from_the_backlog_leaves_when_it_is_the_latest() -> None:
     entry = schedule(99_000, 4, A)
-    table = told(IdTable(), {A: stored(entry, entry)})
+    table = told(IdTable(COMMITTED), {A: stored(entry, entry)})
     table.loaded([entry, schedule(99_001, 5)])
 
     assert table.without_superseded([entry], 0) == [entry]
@@ -297,7 +304,7 @@ def test_a_schedule_loaded_from_the_backlog_leaves_when_it_is_the_latest() -> No
 def test_an_older_schedule_loaded_beside_its_replacement_does_not_leave_and_the_replacement_does() -> None:
     # Given a replacement in memory, due after the older one that comes from the backlog
     older, newer = schedule(99_000, 4, A), schedule(99_500, 7, A)
-    table = told(IdTable(), {A: stored(older, older)})
+    table = told(IdTable(COMMITTED), {A: stored(older, older)})
     table.schedule(newer, far=False)
     table.loaded([older])
 
@@ -307,7 +314,7 @@ def test_an_older_schedule_loaded_beside_its_replacement_does_not_leave_and_the_
 
 def test_a_replacement_in_memory_is_still_cancelled_after_the_older_one_was_loaded_and_left() -> None:
     older, newer = schedule(99_000, 4, A), schedule(99_500, 7, A)
-    table = told(IdTable(), {A: stored(older, older)})
+    table = told(IdTable(COMMITTED), {A: stored(older, older)})
     table.schedule(newer, far=False)
     table.loaded([older])
     table.without_superseded([older], 0)
@@ -319,7 +326,7 @@ def test_a_replacement_in_memory_is_still_cancelled_after_the_older_one_was_load
 
 def test_an_entry_is_to_be_forgotten_when_the_last_schedule_of_its_id_left() -> None:
     first, last = schedule(99_000, 4, A), schedule(99_500, 6, A)
-    table = told(IdTable(), {A: stored(last, last)})
+    table = told(IdTable(COMMITTED), {A: stored(last, last)})
     table.loaded([first, last])
 
     table.without_superseded([first], 0)
@@ -331,7 +338,7 @@ def test_an_entry_is_to_be_forgotten_when_the_last_schedule_of_its_id_left() -> 
 
 def test_an_entry_stays_while_a_schedule_of_its_id_is_still_in_the_backlog() -> None:
     loaded, waiting = schedule(99_000, 4, A), schedule(500_000, 6, A)
-    table = told(IdTable(), {A: stored(waiting, waiting)})
+    table = told(IdTable(COMMITTED), {A: stored(waiting, waiting)})
     table.loaded([loaded])
 
     table.without_superseded([loaded], 0)
@@ -341,7 +348,7 @@ def test_an_entry_stays_while_a_schedule_of_its_id_is_still_in_the_backlog() -> 
 
 def test_an_entry_whose_last_schedule_has_passed_is_not_believed_and_is_to_be_forgotten() -> None:
     past = schedule(50, 4, A)
-    table = told(IdTable(), {A: stored(cancel(6, A), past)}, key_of(past))
+    table = told(IdTable(COMMITTED), {A: stored(cancel(6, A), past)}, key_of(past))
 
     withdrew = table.cancel(cancel(8, A))
 
@@ -350,7 +357,7 @@ def test_an_entry_whose_last_schedule_has_passed_is_not_believed_and_is_to_be_fo
 
 def test_an_id_that_is_used_again_before_it_was_forgotten_is_kept() -> None:
     past = schedule(50, 4, A)
-    table = told(IdTable(), {A: stored(past, past)}, key_of(past))
+    table = told(IdTable(COMMITTED), {A: stored(past, past)}, key_of(past))
 
     table.schedule(schedule(99_000, 8, A), far=True)
     put(table)
@@ -360,7 +367,7 @@ def test_an_id_that_is_used_again_before_it_was_forgotten_is_kept() -> None:
 
 def test_forgotten_ids_are_not_asked_to_be_forgotten_again() -> None:
     past = schedule(50, 4, A)
-    table = told(IdTable(), {A: stored(past, past)}, key_of(past))
+    table = told(IdTable(COMMITTED), {A: stored(past, past)}, key_of(past))
 
     table.forgotten()
 
@@ -379,22 +386,22 @@ def test_a_delivered_schedule_that_is_read_again_keeps_withdrawing_the_older_one
 
 def test_a_delivered_schedule_that_is_read_again_is_written_when_the_older_one_is_in_the_backlog() -> None:
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
-    table = told(IdTable(), {A: stored(older, older)})
+    table = told(IdTable(COMMITTED), {A: stored(older, older)})
 
     table.done(newer)
 
-    assert (table.to_put(), len(table)) == ({A: IdEntry(7 * 2 + 1, 99_000, 4)}, 0)
+    assert (table.to_put(COMMITTED), len(table)) == ({A: IdEntry(7 * 2, 99_000, 4, key=DueKey(50, 7))}, 0)
 
 
 def test_when_the_latest_has_left_the_backlog_is_told_that_the_older_one_waits_in_vain() -> None:
     # Given a near replacement of a schedule in the backlog
     older, newer = schedule(99_000, 4, A), schedule(50, 7, A)
-    table = told(IdTable(), {A: stored(older, older)})
+    table = told(IdTable(COMMITTED), {A: stored(older, older)})
     table.schedule(newer, far=False)
     put(table)
 
     assert table.without_superseded([newer], 0) == [newer]
-    assert put(table) == {A: IdEntry(7 * 2 + 1, 99_000, 4)}
+    assert put(table) == {A: IdEntry(7 * 2, 99_000, 4, key=DueKey(50, 7))}
 
 
 def test_what_is_read_again_in_the_same_order_ends_in_the_same_state() -> None:
@@ -409,3 +416,144 @@ def test_what_is_read_again_in_the_same_order_ends_in_the_same_state() -> None:
         table.schedule(last, far=False)
 
     assert (table.without_superseded([last], 0), table.without_superseded([first], 0)) == ([last], [])
+
+
+# -- what is not committed yet
+
+
+WAITS = IdEntry(4 * 2, 99_000, 4)
+"""The schedule at offset 4, as of a commit up to offset 5."""
+
+
+def fresh_table() -> IdTable:
+    """A table whose owner has committed up to offset 5, and knows of the schedule at offset 4."""
+    table = IdTable(5)
+    table.learn({A: WAITS}, Done(), 5)
+    return table
+
+
+def test_an_entry_has_the_former_one_beside_it_until_its_commands_are_committed() -> None:
+    table = fresh_table()
+    table.cancel(cancel(7, A))
+
+    assert table.to_put(8) == {A: IdEntry(7 * 2 + 1, 99_000, 4, position=8, before=WAITS)}
+
+
+def test_the_first_entry_of_an_id_says_that_nothing_was_before() -> None:
+    table = IdTable(5)
+    table.schedule(schedule(99_000, 7, A), far=True)
+    table.cancel(cancel(8, A))
+
+    assert table.to_put(9) == {A: IdEntry(8 * 2 + 1, 99_000, 7, position=9)}
+
+
+def test_an_entry_of_what_is_committed_has_nothing_beside_it() -> None:
+    table = fresh_table()
+    table.cancel(cancel(7, A))
+    table.settled(8)
+
+    assert table.to_put(10) == {A: IdEntry(7 * 2 + 1, 99_000, 4)}
+
+
+def test_an_entry_that_a_cursor_has_passed_which_is_not_committed_stays_beside_the_new_one() -> None:
+    # Given an id of which all has left in a tick that is not committed yet
+    table = IdTable(5)
+    left = WAITS._replace(key=DueKey(99_000, 4))
+    table.learn({A: WAITS}, Done(DueKey(99_000, 4)), 5)
+
+    table.schedule(schedule(200_000, 7, A), far=True)
+
+    assert table.to_put(8) == {A: IdEntry(7 * 2, 200_000, 7, position=8, before=left)}
+
+
+def test_an_entry_of_a_tick_that_was_never_committed_is_not_believed() -> None:
+    # Given a successor that finds the entry of a cancel which it reads anew itself
+    table = IdTable(5)
+    table.learn({A: IdEntry(7 * 2 + 1, 99_000, 4, position=8, before=WAITS)}, Done(), 5)
+
+    assert table.cancel(cancel(7, A))
+    assert table.take_ends() == (End(Ending.CANCELLED, 4, 99_000, A, 7),)
+
+
+def test_an_entry_of_a_tick_that_was_never_committed_is_written_as_it_was() -> None:
+    table = IdTable(5)
+    table.learn({A: IdEntry(7 * 2 + 1, 99_000, 4, position=8, before=WAITS)}, Done(), 5)
+
+    assert table.to_put(5) == {A: WAITS}
+
+
+def test_an_id_whose_first_entry_was_never_committed_is_known_by_nobody() -> None:
+    table = IdTable(5)
+    table.learn({A: IdEntry(7 * 2, 99_000, 7, position=8)}, Done(), 5)
+
+    assert not table.cancel(cancel(9, A))
+    assert table.take_ends() == (End(Ending.NOT_PENDING, 9, None, A),)
+
+
+def test_an_entry_whose_commands_are_committed_is_believed() -> None:
+    table = IdTable(8)
+    table.learn({A: IdEntry(7 * 2 + 1, 99_000, 4, position=8, before=WAITS)}, Done(), 8)
+
+    assert not table.cancel(cancel(9, A))
+
+
+def test_a_schedule_that_has_left_by_the_cursor_is_pending_no_more_whatever_its_entry_says() -> None:
+    # Given a schedule that has left, and an older one with its id that waits in vain
+    table = IdTable(8)
+    table.learn({A: IdEntry(7 * 2, 99_000, 4, key=DueKey(50, 7))}, Done(DueKey(60, 0)), 8)
+
+    assert not table.cancel(cancel(9, A))
+
+
+def test_a_command_that_is_read_again_ends_nothing() -> None:
+    table = IdTable(8)
+    table.learn({A: WAITS}, Done(), 8)
+
+    table.schedule(schedule(50, 6, A), far=False)
+    table.cancel(cancel(7, A))
+
+    assert table.take_ends() == ()
+
+
+def test_a_schedule_ends_the_one_that_it_replaces() -> None:
+    table = fresh_table()
+    newer = Schedule(50, 7, None, None, [("deliver-requested-by", b"ann")], id=A)
+
+    table.schedule(newer, far=False)
+
+    assert table.take_ends() == (End(Ending.REPLACED, 4, 99_000, A, 7, b"ann"),)
+
+
+def test_a_schedule_that_leaves_and_comes_again_is_not_taken_for_pending_before_the_next_put() -> None:
+    table = fresh_table()
+    near = schedule(99_500, 7, A)
+    table.schedule(near, far=False)
+    table.take_ends()
+
+    table.without_superseded([near], 8)
+    table.learn({A: WAITS}, Done(key_of(near)), 8)
+    table.cancel(cancel(9, A))
+
+    assert table.take_ends() == (End(Ending.NOT_PENDING, 9, None, A),)
+
+
+@QUICK
+@given(
+    st.integers(-1, 2**50),
+    st.one_of(st.none(), st.builds(DueKey, st.integers(0, 10**14), st.integers(0, 2**50))),
+    st.one_of(st.none(), st.builds(DueKey, st.integers(-1, 10**14), st.integers(-1, 2**50))),
+    st.one_of(st.none(), st.integers(1, 2**50)),
+)
+def test_an_entry_comes_back_from_its_text(
+    offset: int, postponed: DueKey | None, key: DueKey | None, position: int | None
+) -> None:
+    former = IdEntry(offset, 7, 8, postponed, key)
+    entry = former if position is None else former._replace(position=position, before=former)
+
+    assert IdEntry.decode(entry.encode()) == entry
+
+
+@pytest.mark.parametrize("text", [b"", b"1:2", b"1:2:3:4", b"1:2:3;;;4", b"1:2:3|1:2:3", b"1:2:3;;;4||", b"1:2:3;4"])
+def test_an_entry_of_another_text_is_none(text: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        IdEntry.decode(text)

@@ -6,6 +6,7 @@ import pytest
 from tests.support.relay.schedules import cancel, key_of, schedule
 
 from delaytopic_relay.core.commands import Cancel, Command, DueKey, Postpone, Rewritten, Schedule
+from delaytopic_relay.core.done import Done
 from delaytopic_relay.core.ids import IdEntry, IdState, IdTable, apply_postpone, from_entry
 
 A = b"a"
@@ -58,17 +59,7 @@ def test_nothing_that_is_not_pending_is_put_off(known: IdState | None) -> None:
 def test_an_entry_of_what_is_put_off_comes_back_as_it_was() -> None:
     state = IdState(10, False, DueKey(500, 10), True, DueKey(900, 12))
 
-    assert from_entry(IdEntry.of(state.to_entry().numbers())) == state
-
-
-def test_an_entry_of_what_is_not_put_off_has_the_numbers_that_it_always_had() -> None:
-    assert PENDING.to_entry().numbers() == (20, 500, 10)
-
-
-@pytest.mark.parametrize("numbers", [(1, 2), (1, 2, 3, 4), (1, 2, 3, 4, 5, 6)])
-def test_an_entry_of_other_numbers_is_none(numbers: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="unpack"):
-        IdEntry.of(numbers)
+    assert from_entry(IdEntry.decode(state.to_entry().encode())) == state
 
 
 def test_what_is_put_off_does_not_leave_at_its_own_time_but_is_written_again() -> None:
@@ -102,7 +93,7 @@ def test_what_comes_back_leaves_at_its_new_time() -> None:
 
 def test_what_follows_in_one_chunk_with_what_comes_back_replaces_what_still_waits_in_the_backlog() -> None:
     table, waits = IdTable(), DueKey(900, 0)
-    table.learn({A: IdState(0, False, waits, True)}, DueKey(0, 0))
+    table.learn({A: IdState(0, False, waits, True).to_entry()}, Done(DueKey(0, 0)), 0)
     table.schedule(schedule(50, 1, A), far=False)
     table.postpone(postpone(90, 2))
     table.without_superseded([schedule(50, 1, A)], position=3)
@@ -110,12 +101,13 @@ def test_what_follows_in_one_chunk_with_what_comes_back_replaces_what_still_wait
     chunk = [again(90, 7, 2), schedule(600, 8, A)]
 
     asked = table.unknown(chunk)
-    table.learn({}, DueKey(50, 1))
+    table.learn({}, Done(DueKey(50, 1)), 2)
     table.leaves_at_once(again(90, 7, 2), 8)
     table.schedule(schedule(600, 8, A), far=True)
 
     assert asked == []
-    assert table.to_put() == {A: IdEntry(16, *waits)}
+    later = IdEntry(16, *waits, key=DueKey(600, 8), position=100)
+    assert table.to_put(100) == {A: later}
 
 
 def test_a_cancel_in_front_of_what_comes_back_withdraws_it_and_is_said_behind_it_again() -> None:
@@ -188,7 +180,7 @@ def test_the_backlog_is_told_nothing_of_what_is_on_its_way() -> None:
 
     table.without_superseded([newer], 3)
 
-    assert table.to_put() == {}
+    assert table.to_put(100) == {}
 
 
 def test_a_successor_that_is_told_what_comes_knows_what_came_between() -> None:

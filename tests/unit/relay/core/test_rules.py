@@ -66,8 +66,8 @@ def test_the_text_of_rules_is_short_and_has_no_semicolon() -> None:
     )
 
     assert encode_generations(kept) == (
-        "0:100:50000:7:3:Native:86400000:::ByHeader:34a04005:: "
-        "12:200:-1:-1:3:Native:5000:3000::ByHeader:34a04005::x,y.*"
+        "0:100:50000:7:4:Native:86400000:::ByHeader:34a04005:: "
+        "12:200:-1:-1:4:Native:5000:3000::ByHeader:34a04005::x,y.*"
     )
 
 

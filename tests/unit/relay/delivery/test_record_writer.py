@@ -164,14 +164,14 @@ def test_an_expired_record_is_withheld_untouched() -> None:
     reject = withheld(a_writer(), entry(headers, SEVERAL_CONTROL_HEADERS, expires_ms=SENT_MS - 1))
 
     detail = f"it expired at {SENT_MS - 1}, before it could be sent"
-    assert reject == Reject(OFFSET, b"key", b"value", headers, DeadLetterReason.EXPIRED, detail)
+    assert reject == Reject(OFFSET, b"key", b"value", headers, DeadLetterReason.EXPIRED, detail, due_ms=DUE_MS)
 
 
 def test_a_topic_that_does_not_exist_withholds_the_record() -> None:
     reject = withheld(a_writer(), entry(None, target="nowhere"))
 
     detail = "the topic nowhere does not exist, or this relay's user may not describe it and write to it"
-    assert reject == Reject(OFFSET, b"key", b"value", None, DeadLetterReason.UNKNOWN_TARGET, detail)
+    assert reject == Reject(OFFSET, b"key", b"value", None, DeadLetterReason.UNKNOWN_TARGET, detail, due_ms=DUE_MS)
 
 
 @pytest.mark.parametrize(("target", "topic"), [(None, "target"), ("other", "other")])

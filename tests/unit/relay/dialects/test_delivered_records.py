@@ -126,7 +126,7 @@ def test_a_record_that_kafka_refused_when_it_was_sent_becomes_a_dead_letter_with
 
     outcome = writer.records(SHARD, [schedule], SENT_MS)
 
-    assert outcome == ([], [Reject(41, KEY, VALUE, [("trace", b"1")], reason, detail)])
+    assert outcome == ([], [Reject(41, KEY, VALUE, [("trace", b"1")], reason, detail, due_ms=TIMESTAMP_MS)])
 
 
 def test_a_dead_letter_that_is_too_large_keeps_the_key_and_says_how_large_the_value_was() -> None:

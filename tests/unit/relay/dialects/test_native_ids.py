@@ -45,6 +45,31 @@ def test_the_action_cancel_withdraws_an_id() -> None:
     assert command == Cancel(OFFSET, b"a")
 
 
+@pytest.mark.parametrize("action", [b"schedule", b"cancel"])
+def test_a_record_may_say_who_asks_for_it(action: bytes) -> None:
+    asks: tuple[str, bytes | None] = ("deliver-requested-by", "é".encode() * 128)
+    message = record(("deliver-id", b"a"), ("deliver-action", action), asks)
+
+    command = native().read(message)
+
+    cancels = action == b"cancel"
+    scheduled = schedule(message, TIMESTAMP_MS, control=SEVERAL_CONTROL_HEADERS, id=b"a")
+    assert command == (Cancel(OFFSET, b"a", requested_by=asks[1]) if cancels else scheduled)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [(None, "null"), (b"", "empty"), (b"a" * 257, f"'{'a' * 63}..."), (b"\xff", "'\\xff'")],
+)
+def test_whoever_asks_has_a_name_in_1_to_256_bytes_of_text(text: bytes | None, shown: str) -> None:
+    message = record(("deliver-requested-by", text))
+
+    command = native().read(message)
+
+    detail = f"header deliver-requested-by must be 1 to 256 bytes of text in UTF-8, but is {shown}"
+    assert command == reject(message, DeadLetterReason.MALFORMED_HEADER, detail)
+
+
 @pytest.mark.parametrize(
     ("action", "shown"),
     [(b"explode", "'explode'"), (b"Cancel", "'Cancel'"), (b"cancel ", "'cancel '"), (b"", "empty"), (None, "null")],

@@ -4,11 +4,12 @@ import pytest
 from tests.support.relay.backlog.shards import redis_shard
 from tests.support.relay.schedules import cancel, offsets, reject, schedule
 
+from delaytopic_api.relay import Ending
 from delaytopic_relay.backlog.redis.asks import Put, Write
 from delaytopic_relay.backlog.redis.shard import RedisShard
 from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
-from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, Leaving
+from delaytopic_relay.core.commands import NOTHING, NOTHING_DELIVERED, Command, DueKey, End, Leaving
 from delaytopic_relay.core.progress import Progress
 
 NOW_MS = 1_000_500
@@ -156,7 +157,14 @@ def test_replacements_cancels_and_cancels_that_are_too_late_are_counted() -> Non
 
     leaving = shard.ingest(chunk, 5, {})
 
-    assert leaving == Leaving([], [], superseded=1, cancelled=1, too_late=2)
+    due_ms, ends = NOW_MS, leaving.ends
+    assert leaving == Leaving([], [], superseded=1, cancelled=1, too_late=2, ends=ends)
+    assert ends == (
+        End(Ending.REPLACED, 0, due_ms, A, 1),
+        End(Ending.CANCELLED, 1, due_ms, A, 2),
+        End(Ending.NOT_PENDING, 3, None, A),
+        End(Ending.NOT_PENDING, 4, None, b"b"),
+    )
     assert shard.take_due(NOW_MS, 10) == NOTHING
 
 
@@ -167,7 +175,8 @@ def test_a_schedule_that_leaves_at_once_replaces_the_pending_one_and_that_is_cou
 
     leaving = shard.ingest([schedule(NOW_MS - 1, 2, A)], 3, {})
 
-    assert leaving == Leaving([schedule(NOW_MS - 1, 2, A)], [], superseded=1)
+    replaced = End(Ending.REPLACED, 1, NOW_MS + 50, A, 2)
+    assert leaving == Leaving([schedule(NOW_MS - 1, 2, A)], [], superseded=1, ends=(replaced,))
     assert shard.take_due(NOW_MS + 50, 10).schedules == []
 
 
