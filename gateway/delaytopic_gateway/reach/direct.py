@@ -25,6 +25,7 @@ from delaytopic_gateway.dead_letters.documents import (
 from delaytopic_gateway.dead_letters.service import Letters
 from delaytopic_gateway.documents import Accepted, NewTime, RecordPage, RecordSelection, record_page
 from delaytopic_gateway.errors import ConflictError, RelayUnreachableError, TopicMissingError
+from delaytopic_gateway.kafka.endings import OutcomeTopics
 from delaytopic_gateway.kafka.window import DeadLetterTopics, parse_cursor
 from delaytopic_gateway.reach.cancelling import Commands, Ends, Found
 from delaytopic_gateway.service.gateway import Gateway
@@ -195,6 +196,10 @@ class _KafkaIfNamed:
     @property
     def letters(self) -> DeadLetterTopics:
         return self._cluster().letters
+
+    @property
+    def outcomes(self) -> OutcomeTopics:
+        return self._cluster().outcomes
 
     def read(self, topic: str, last: int) -> Iterable[RawRecord]:
         return self._cluster().read(topic, last)
