@@ -24,6 +24,7 @@ from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED, Outcome, PendingRec
 from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, Place
 from delaytopic_gateway.client.time_text import duration, instant_ms, meant_ms
+from delaytopic_gateway.kafka.endings import Endings
 from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, AuditDocument, ReadyDocument, State
 from delaytopic_process.errors import InputError
@@ -341,6 +342,11 @@ def record_page(report: PendingReport) -> RecordPage:
         complete=report.complete,
         notes=[*report.notes],
     )
+
+
+def outcome_page(found: Endings) -> OutcomePage:
+    """Return the ends of an id as a page."""
+    return OutcomePage(outcomes=[*found.outcomes], looked_at=found.looked_at, complete=found.is_whole)
 
 
 def _due_counts(histogram: Sequence[tuple[int, int]]) -> list[DueCount]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from delaytopic_api.relay import Outcome
 from delaytopic_gateway.client.time_text import duration
-from delaytopic_gateway.documents import OutcomeAwaited, OutcomePage
+from delaytopic_gateway.documents import OutcomeAwaited, OutcomePage, outcome_page
 from delaytopic_gateway.rest.addresses import outcome_path
 from delaytopic_gateway.rest.delay_topics import ERRORS, Name, Namespace, Partition
 from delaytopic_gateway.service.gateway import Gateway, hidden_headers
@@ -39,8 +39,7 @@ def outcomes_rest(gateway: Gateway) -> APIRouter:
     ) -> OutcomePage:
         served = gateway.served(namespace, name)
         response.headers.update(hidden_headers(served))
-        found = gateway.endings(served, id, partition)
-        return OutcomePage(outcomes=[*found.outcomes], looked_at=found.looked_at, complete=found.is_whole)
+        return outcome_page(gateway.endings(served, id, partition))
 
     @router.get(
         "/{place}",

@@ -181,7 +181,8 @@ class Gateway:
 
         A topic may be shared: those of other sources are left out.
         """
-        found = self.cluster.outcomes.newest(_demand_outcomes(served), name.encode(), partition)
+        topic = _demand_outcomes(served)
+        found = self.cluster.outcomes.newest(topic, name.encode(), partition)
         own = [_shown(served, each) for each in found.outcomes if each.source.topic == served.source]
         return replace(found, outcomes=own)
 
