@@ -108,13 +108,17 @@ def ending_text(outcome: Outcome, *, now_ms: int) -> str:
 
 def ended_lines(page: OutcomePage, *, now_ms: int) -> Iterator[str]:
     """Yield the life of an id that is no longer pending, the last end first."""
-    last = page.outcomes[0]
+    ends = [each for each in page.outcomes if each.outcome is not Ending.NOT_PENDING]
+    last = (ends or page.outcomes)[0]
     yield f"ended    {ending_text(last, now_ms=now_ms)}"
     if last.due_ms is not None:
         yield f"due      {clock_text(last.due_ms, now_ms=now_ms)}"
     yield f"place    {_place_text(last.source)}"
-    for each in page.outcomes[1:]:
-        yield f"before   {each.source.partition}:{each.source.offset} {ending_text(each, now_ms=now_ms)}"
+    before = page.outcomes.index(last)
+    for number, each in enumerate(page.outcomes):
+        if number != before:
+            word = "before  " if number > before else "after   "
+            yield f"{word} {each.source.partition}:{each.source.offset} {ending_text(each, now_ms=now_ms)}"
     if not page.complete:
         yield f"the newest {page.looked_at:,} outcomes were looked at; there may be older ones"
 

@@ -85,9 +85,12 @@ class OutcomesOfAScene:
     """The reason why it cannot be read."""
 
     def ends(self, topic: str) -> Mapping[int, int]:
+        self._demand()
+        return {number: sum(partition == number for partition, _ in self.told) for number in range(4)}
+
+    def _demand(self) -> None:
         if self.broken is not None:
             raise TopicMissingError(self.broken)
-        return {number: sum(partition == number for partition, _ in self.told) for number in range(4)}
 
     def first(self, topic: str, schedule: RecordPlace, start: int, wait_s: float) -> Search:
         self.waited_s.append(wait_s)
@@ -98,6 +101,7 @@ class OutcomesOfAScene:
         return Search(None, max(start, len(of_partition)))
 
     def newest(self, topic: str, name: bytes, partition: int | None) -> Endings:
+        self._demand()
         found = [each for number, each in self.told if (each.id or "").encode() == name and partition in (None, number)]
         return Endings(found[::-1], len(self.told), is_whole=True)
 

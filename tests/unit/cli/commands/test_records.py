@@ -100,3 +100,15 @@ def test_a_cancel_that_lost_names_the_delivery(scene: AnsweringScene, capsys: py
 
     (each,) = json.loads(capsys.readouterr().out)["ids"]
     assert (code, each["outcome"], each["ended"]["target"]) == (7, "TooLate", TARGET.to_document())
+
+
+def test_a_cancel_that_met_nothing_does_not_hide_the_delivery(
+    scene: AnsweringScene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene.outcomes.told += [(2, ended(Ending.DELIVERED, target=TARGET)), (2, ended(Ending.NOT_PENDING, 9))]
+
+    run(["get", "shop/reminders", "order-17", "--gateway", scene.url, "-o", "text"])
+
+    first, _, after = capsys.readouterr().out.splitlines()
+    assert first.startswith("ended    delivered at ")
+    assert after.startswith("after    2:9 a cancel at ")
