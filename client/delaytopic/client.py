@@ -32,6 +32,7 @@ from delaytopic_api.records import (
     DELIVER_AT,
     DELIVER_EXPIRES_AT,
     DELIVER_ID,
+    DELIVER_REQUESTED_BY,
     DELIVER_TO,
     LAST_INSTANT_MS,
     Headers,
@@ -132,15 +133,19 @@ class DelayedTopic:
         topic: str,
         *,
         outcomes: Outcomes | None = None,
+        requested_by: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Ask nothing yet: the number of partitions is asked for with the first record that has a key.
 
         `outcomes` reads the topic that `spec.outcomes` of the DelayTopic names, for the answers to cancels.
+        `requested_by` goes with each record, and is told by the outcome of what the record ends: a text of 1 to 256
+        bytes that names who asks. Raises ValueError for another one.
         """
         self._producer = producer
         self._topic = topic
         self._outcomes = outcomes
+        self._requested_by: Headers = _requested_by(requested_by)
         self._clock = clock
         self._partitions = 0
         self._fresh_until_s = 0.0
@@ -239,7 +244,9 @@ class DelayedTopic:
         arguments: dict[str, Any] = {"on_delivery": on_delivery} if on_delivery is not None else {}
         if key is not None:
             arguments["partition"] = self._partition_of(key)
-        self._producer.produce(self._topic, value=_bytes(value), key=key, headers=headers, **arguments)
+        self._producer.produce(
+            self._topic, value=_bytes(value), key=key, headers=[*headers, *self._requested_by], **arguments
+        )
 
     def _partition_of(self, key: bytes) -> int:
         return partition_of(key, self._partition_count())
@@ -292,6 +299,14 @@ def _bytes(text: Text) -> bytes: ...
 def _bytes(text: Text | None) -> bytes | None: ...
 def _bytes(text: Text | None) -> bytes | None:
     return text.encode() if isinstance(text, str) else text
+
+
+def _requested_by(name: str | None) -> Headers:
+    if name is None:
+        return []
+    if not 1 <= len(name.encode()) <= LONGEST_ID_BYTES:
+        raise ValueError(f"requested_by has 1 to {LONGEST_ID_BYTES} bytes")
+    return [(DELIVER_REQUESTED_BY, name.encode())]
 
 
 def _identity(id: Text) -> bytes:

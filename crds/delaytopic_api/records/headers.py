@@ -21,6 +21,8 @@ DELIVER_TO: Final = "deliver-to"
 """Another target topic, if `spec.target.allowedTopics` lists it."""
 DELIVER_EXPIRES_AT: Final = "deliver-expires-at"
 """Not after this time; later, the record goes to the dead-letter topic."""
+DELIVER_REQUESTED_BY: Final = "deliver-requested-by"
+"""The one who asks for it, for the outcome: a text of 1 to 256 bytes in UTF-8."""
 
 RESERVED_HEADERS: Final = (
     *("deliver-cron", "deliver-every", "deliver-tz", "deliver-from", "deliver-until", "deliver-count"),

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from delaytopic_api.relay import Outcome, PendingRecord, RecordPlace
 from delaytopic_gateway.access.bounds.pages import share_of_each
-from delaytopic_gateway.access.rights import LoopbackAccess, Right, Rights, demand
+from delaytopic_gateway.access.rights import ANYBODY, CALLER, LoopbackAccess, Right, Rights, demand
 from delaytopic_gateway.client.new_records import OutgoingRecord, Written
 from delaytopic_gateway.client.pending import PendingReport, place_of, report
 from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.errors import ConflictError, ForbiddenError, RecordMissingError, RelayUnreachableError
 from delaytopic_gateway.kafka.endings import Endings, Search
-from delaytopic_gateway.service.control_records import cancelling, moving
+from delaytopic_gateway.service.control_records import cancelling, moving, requested_by
 from delaytopic_gateway.service.served_topics import Ask, Cluster, ServedTopic, ServedTopics
 from delaytopic_gateway.service.state import State
 
@@ -194,12 +194,12 @@ class Gateway:
                 f"records of {served.full_name} are written in dialect {served.dialect}, "
                 "which only its own clients write"
             )
-        return self.cluster.write(served.source, record, None)
+        return self._write(served, record, None)
 
     def cancel(self, served: ServedTopic, record: PendingRecord) -> Written:
         """Write the command that cancels a pending record, behind it in its partition."""
         demand(served.writable, served.namespace)
-        return self.cluster.write(served.source, cancelling(served, record), record.partition)
+        return self._write(served, cancelling(served, record), record.partition)
 
     def move(self, served: ServedTopic, record: PendingRecord, due_ms: int) -> Moved:
         """Write the record that replaces a pending one, behind it in its partition.
@@ -210,8 +210,12 @@ class Gateway:
         behind = self.pending(served, {"partition": record.partition}, 0).ingest_lag
         if behind:
             raise ConflictError(f"relays have {behind} records of this partition still to read; move it in a moment")
-        written = self.cluster.write(served.source, moving(served, record, due_ms, self.now_ms()), record.partition)
+        written = self._write(served, moving(served, record, due_ms, self.now_ms()), record.partition)
         return Moved(record, due_ms, written)
+
+    def _write(self, served: ServedTopic, record: OutgoingRecord, partition: int | None) -> Written:
+        named = requested_by(served, record, CALLER.get(ANYBODY).name)
+        return self.cluster.write(served.source, named, partition)
 
 
 def _demand_outcomes(served: ServedTopic) -> str:

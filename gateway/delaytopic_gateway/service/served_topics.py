@@ -39,6 +39,7 @@ class ServedTopic:
     def of(cls, settings: Settings) -> ServedTopic:
         """Return the served of a DelayTopic with these settings."""
         schedule = settings.schedule
+        outcomes = getattr(settings, "outcomes", None)
         return cls(
             settings.namespace,
             settings.name,
@@ -50,6 +51,7 @@ class ServedTopic:
             schedule.ids,
             schedule.fixed_delay is not None,
             schedule.max_delay.ms,
+            outcomes=outcomes.topic if outcomes is not None else None,
         )
 
     @property

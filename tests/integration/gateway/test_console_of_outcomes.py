@@ -54,7 +54,7 @@ def test_the_life_of_an_id_can_be_read_by_everybody(browser: Browser, scene: Sce
             window.goto(address)
             found[address] = window.evaluate(FAULTS)
 
-    assert found == dict.fromkeys(addresses, [])
+    assert found == {address: [] for address in addresses}
 
 
 def test_an_id_is_looked_up_by_a_form(browser: Browser, scene: Scene) -> None:

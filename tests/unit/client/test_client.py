@@ -186,6 +186,19 @@ def test_a_handle_cancels_with_its_key(producer: Recorder, delayed: DelayedTopic
     assert producer.records[1]["headers"] == [("deliver-id", b"order-17"), ("deliver-action", b"cancel")]
 
 
+def test_every_record_names_who_asks_for_it(producer: Recorder) -> None:
+    delayed = DelayedTopic(producer, TOPIC, requested_by="shop-desk")
+    delayed.schedule("pay", id="order-17")
+    delayed.cancel("order-17")
+
+    assert [record["headers"][-1] for record in producer.records] == [("deliver-requested-by", b"shop-desk")] * 2
+
+
+def test_a_name_of_who_asks_that_is_too_long_is_refused(producer: Recorder) -> None:
+    with pytest.raises(ValueError, match="requested_by has 1 to 256 bytes"):
+        DelayedTopic(producer, TOPIC, requested_by="é" * 129)
+
+
 def test_a_handle_without_an_id_cannot_cancel(delayed: DelayedTopic) -> None:
     with pytest.raises(ValueError, match="sent without an id"):
         delayed.schedule("pay").cancel()

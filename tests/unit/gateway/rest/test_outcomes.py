@@ -127,6 +127,16 @@ def test_a_delay_topic_without_outcomes_says_so(served: Scene) -> None:
     assert scene.send("DELETE", f"{BASE}/records/order-17", None).document["outcome"] is None
 
 
+def test_what_a_known_caller_writes_names_him() -> None:
+    with gateway_over(Scene({KEEPS: [(2, TEA)]}), Table()) as scene:
+        scene.send("DELETE", f"{BASE}/records/order-17", None, Authorization="Bearer editor")
+        scene.send("PATCH", f"{BASE}/records/order-17", {"deliverAfter": "2h"}, Authorization="Bearer editor")
+
+        headers = [record.headers for _, record, _ in scene.written]
+
+    assert [each[-1] for each in headers] == [("deliver-requested-by", b"editor")] * 2
+
+
 def test_the_words_of_who_asked_are_for_callers_that_may_see_headers() -> None:
     with gateway_over(Scene({KEEPS: []}), Table()) as scene:
         scene.outcomes.told += [(2, ended(Ending.CANCELLED, requested_by="shop-desk"))]
