@@ -22,7 +22,9 @@ _COMMANDS = {
     "status": Lazy("delaytopic_cli.commands.status:status", "Show how the DelayTopics of `delaytopic local` do."),
     "send": Lazy("delaytopic_cli.commands.send:send", "Send records that are delivered at their own time.", "client"),
     "cancel": Lazy("delaytopic_cli.commands.cancel:cancel", "Cancel pending records by their ids.", "client"),
-    "get": Lazy("delaytopic_cli.commands.records:get", "Show a pending record by its id.", "client"),
+    "get": Lazy(
+        "delaytopic_cli.commands.records:get", "Show a record by its id: what waits, or how it ended.", "client"
+    ),
     "reschedule": Lazy("delaytopic_cli.commands.records:reschedule", "Give a pending record another time.", "client"),
     "jobs": Lazy("delaytopic_cli.commands.jobs:jobs", "Cancel, move or release many records.", "client"),
     "watch": Lazy("delaytopic_cli.commands.watch:watch", "Watch delivered records arrive.", "client"),

@@ -4,6 +4,14 @@
     delayed.schedule(b"pay your order", id="order-17", after=timedelta(hours=1))
     delayed.cancel("order-17")
 
+With the topic of outcomes, a cancel says whether it won, to threads and to coroutines:
+
+    outcomes = Outcomes({"bootstrap.servers": "kafka:9092"}, "shop.reminders.outcomes")
+    delayed = DelayedTopic(producer, "shop.reminders.delayed", outcomes=outcomes)
+    match delayed.cancel("order-17").result():  # or: await delayed.cancel("order-17")
+        case Cancelled():
+            print("nothing is delivered")
+
 What is written is the record contract: `docs/reference/record-contract.md`. The import brings no library.
 """
 
@@ -12,8 +20,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, overload
 
+from delaytopic.outcomes import Answer, Cancelled, CancelRefusedError, NotPending, Outcome, Place, TooLate
+from delaytopic.reading import AnswerFuture, AnswerTimeoutError, Outcomes, OutcomesUnreadableError
 from delaytopic_api.records import (
     ACTION_CANCEL,
     CONTROL_HEADERS,
@@ -22,16 +32,34 @@ from delaytopic_api.records import (
     DELIVER_AT,
     DELIVER_EXPIRES_AT,
     DELIVER_ID,
+    DELIVER_REQUESTED_BY,
     DELIVER_TO,
     LAST_INSTANT_MS,
     Headers,
     objection_to_instant,
 )
 
-__all__ = ["DelayedTopic", "ProducerLike", "partition_of"]
+__all__ = [
+    "Answer",
+    "AnswerFuture",
+    "AnswerTimeoutError",
+    "CancelRefusedError",
+    "Cancelled",
+    "DelayedTopic",
+    "NotPending",
+    "Outcome",
+    "Outcomes",
+    "OutcomesUnreadableError",
+    "Place",
+    "ProducerLike",
+    "Scheduled",
+    "TooLate",
+    "partition_of",
+]
 
 LONGEST_ID_BYTES: Final = 256
 METADATA_TIMEOUT_S: Final = 10.0
+ANSWER_TIMEOUT_S: Final = 10.0
 METADATA_FRESH_S: Final = 300.0
 """The time after which the topic is asked again for its partitions; clients of Kafka do so by default, too."""
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
@@ -49,9 +77,43 @@ class ProducerLike(Protocol):
         """Queue one record."""
         ...
 
+    def poll(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the callbacks of records that Kafka has acknowledged."""
+        ...
+
     def list_topics(self, *args: Any, **kwargs: Any) -> Any:
         """Return what the cluster knows of topics."""
         ...
+
+
+class Scheduled:
+    """A record that was sent: its id, its key, and its place once Kafka has acknowledged it."""
+
+    __slots__ = ("_on_delivery", "_topic", "id", "key", "place")
+
+    def __init__(self, topic: DelayedTopic, id: Text | None, key: Text | None, on_delivery: Delivered | None) -> None:
+        self._topic = topic
+        self._on_delivery = on_delivery
+        self.id = id
+        self.key = key
+        self.place: Place | None = None
+        """Its place in the source; None until `poll` or `flush` of the producer has told it."""
+
+    def cancel(self, *, timeout: float = ANSWER_TIMEOUT_S) -> AnswerFuture:
+        """Withdraw this record; the answer is about this one, not about one that has replaced it meanwhile.
+
+        The cancel goes by the id, so that it ends a replacement, too: `TooLate.cancelled` is its end then. Raises
+        ValueError for a record without an id.
+        """
+        if self.id is None:
+            raise ValueError("this record was sent without an id; only records with an id can be cancelled")
+        return self._topic._cancel(self.id, self.key, None, timeout, self)
+
+    def _delivered(self, error: Any, message: Any) -> None:
+        if error is None:
+            self.place = Place(message.topic(), message.partition(), message.offset())
+        if self._on_delivery is not None:
+            self._on_delivery(error, message)
 
 
 class DelayedTopic:
@@ -65,10 +127,25 @@ class DelayedTopic:
     producer's `poll` and `flush` as usual. Safe in several threads where the producer is.
     """
 
-    def __init__(self, producer: ProducerLike, topic: str, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Ask nothing yet: the number of partitions is asked for with the first record that has a key."""
+    def __init__(
+        self,
+        producer: ProducerLike,
+        topic: str,
+        *,
+        outcomes: Outcomes | None = None,
+        requested_by: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Ask nothing yet: the number of partitions is asked for with the first record that has a key.
+
+        `outcomes` reads the topic that `spec.outcomes` of the DelayTopic names, for the answers to cancels.
+        `requested_by` goes with each record, and is told by the outcome of what the record ends: a text of 1 to 256
+        bytes that names who asks. Raises ValueError for another one.
+        """
         self._producer = producer
         self._topic = topic
+        self._outcomes = outcomes
+        self._requested_by: Headers = _requested_by(requested_by)
         self._clock = clock
         self._partitions = 0
         self._fresh_until_s = 0.0
@@ -85,7 +162,7 @@ class DelayedTopic:
         expires_at: datetime | int | None = None,
         headers: Sequence[tuple[str, Text | None]] = (),
         on_delivery: Delivered | None = None,
-    ) -> None:
+    ) -> Scheduled:
         """Send a record that is delivered at a time, or after a delay; with neither, as the DelayTopic says.
 
         Times are datetimes with a zone, or epoch milliseconds. `id` names the schedule, so that a later record can
@@ -109,30 +186,70 @@ class DelayedTopic:
         if expires_at is not None:
             control.append((DELIVER_EXPIRES_AT, _instant("expires_at", expires_at)))
         own: Headers = [(name, _bytes(content)) for name, content in headers]
-        self._produce(value, key if key is not None else id, [*own, *control], on_delivery)
+        sent = Scheduled(self, id, key if key is not None else id, on_delivery)
+        self._produce(value, _bytes(sent.key), [*own, *control], sent._delivered)
+        return sent
 
-    def replace(self, value: Text | None, *, id: Text, **options: Any) -> None:
+    def replace(self, value: Text | None, *, id: Text, **options: Any) -> Scheduled:
         """Send a record that takes the place of the pending one with this id; `options` are those of `schedule`.
 
         The old record is dropped when this one is read, whatever both are due. If it has been delivered already, this
         one is delivered in addition.
         """
-        self.schedule(value, id=id, **options)
+        return self.schedule(value, id=id, **options)
 
-    def cancel(self, id: Text, *, key: Text | None = None, on_delivery: Delivered | None = None) -> None:
+    def cancel(
+        self,
+        id: Text,
+        *,
+        key: Text | None = None,
+        on_delivery: Delivered | None = None,
+        timeout: float = ANSWER_TIMEOUT_S,
+    ) -> AnswerFuture:
         """Withdraw the pending record with this id; `key` is the one that it was sent with, if that is not the id.
 
-        A cancel of what has been delivered does nothing.
+        A cancel of what has been delivered does nothing. The future has the answer: `Cancelled`, `TooLate` or
+        `NotPending`, within `timeout` seconds; it needs `outcomes`. To learn where they end, Kafka is asked before the
+        cancel is sent, which takes one round trip; raises OutcomesUnreadableError where it cannot be, and nothing was
+        sent. While answers are awaited, the thread that reads them calls `poll` of the producer, too.
         """
-        control: Headers = [(DELIVER_ID, _identity(id)), (DELIVER_ACTION, ACTION_CANCEL)]
-        self._produce(None, key if key is not None else id, control, on_delivery)
+        return self._cancel(id, key, on_delivery, timeout, None)
 
-    def _produce(self, value: Text | None, key: Text | None, headers: Headers, on_delivery: Delivered | None) -> None:
+    def _cancel(
+        self, id: Text, key: Text | None, on_delivery: Delivered | None, timeout: float, sent: Scheduled | None
+    ) -> AnswerFuture:
+        name = _identity(id)
+        known = _bytes(key if key is not None else id)
+        control: Headers = [(DELIVER_ID, name), (DELIVER_ACTION, ACTION_CANCEL)]
+        outcomes = self._outcomes
+        if outcomes is None:
+            self._produce(None, known, control, on_delivery)
+            return _unanswered()
+        asked = outcomes.ask(name, self._partition_of(known), timeout, self._producer.poll)
+
+        def delivered(error: Any, message: Any) -> None:
+            # What was sent before it into the same partition is acknowledged before it.
+            outcomes.sent(asked, error, message, sent.place if sent is not None else None)
+            if on_delivery is not None:
+                on_delivery(error, message)
+
+        try:
+            self._produce(None, known, control, delivered)
+        except BaseException:
+            outcomes.forget(asked)
+            raise
+        return asked.future
+
+    def _produce(self, value: Text | None, key: bytes | None, headers: Headers, on_delivery: Delivered | None) -> None:
         arguments: dict[str, Any] = {"on_delivery": on_delivery} if on_delivery is not None else {}
-        known = _bytes(key)
-        if known is not None:
-            arguments["partition"] = partition_of(known, self._partition_count())
-        self._producer.produce(self._topic, value=_bytes(value), key=known, headers=headers, **arguments)
+        if key is not None:
+            arguments["partition"] = self._partition_of(key)
+        self._producer.produce(
+            self._topic, value=_bytes(value), key=key, headers=[*headers, *self._requested_by], **arguments
+        )
+
+    def _partition_of(self, key: bytes) -> int:
+        return partition_of(key, self._partition_count())
 
     def _partition_count(self) -> int:
         if self._clock() >= self._fresh_until_s:
@@ -164,8 +281,32 @@ def _murmur2(data: bytes) -> int:
     return mixed ^ mixed >> 15
 
 
+def _unanswered() -> AnswerFuture:
+    """Return the answer to a cancel whose outcome nobody reads."""
+    future = AnswerFuture()
+    future.set_exception(
+        OutcomesUnreadableError(
+            "the cancel was sent, and nobody reads what became of it: spec.outcomes of the DelayTopic names a topic, "
+            "and DelayedTopic(..., outcomes=Outcomes(settings, topic)) reads it"
+        )
+    )
+    return future
+
+
+@overload
+def _bytes(text: Text) -> bytes: ...
+@overload
+def _bytes(text: Text | None) -> bytes | None: ...
 def _bytes(text: Text | None) -> bytes | None:
     return text.encode() if isinstance(text, str) else text
+
+
+def _requested_by(name: str | None) -> Headers:
+    if name is None:
+        return []
+    if not 1 <= len(name.encode()) <= LONGEST_ID_BYTES:
+        raise ValueError(f"requested_by has 1 to {LONGEST_ID_BYTES} bytes")
+    return [(DELIVER_REQUESTED_BY, name.encode())]
 
 
 def _identity(id: Text) -> bytes:

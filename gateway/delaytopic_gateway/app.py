@@ -43,6 +43,7 @@ from delaytopic_gateway.links import Links
 from delaytopic_gateway.probes import Readiness
 from delaytopic_gateway.rest.clock import clock_rest
 from delaytopic_gateway.rest.delay_topics import rest
+from delaytopic_gateway.rest.outcomes import outcomes_rest
 from delaytopic_gateway.rest.schedulers import Schedulers, scheduler_router
 from delaytopic_gateway.service.clock import MovableClock
 from delaytopic_gateway.service.gateway import Gateway
@@ -75,13 +76,15 @@ def gateway_app(
     app = FastAPI(
         title="delaytopic gateway",
         version=version("delaytopic"),
-        description="Pending records of DelayTopics: list, schedule, cancel and move them; and their dead letters.",
+        description="Pending records of DelayTopics: list, schedule, cancel and move them; how they ended; and "
+        "dead letters.",
         docs_url=None,
         redoc_url=None,
     )
     console = Console(gateway, keeps_jobs=jobs is not None)
     letters = Letters(gateway)
     app.include_router(rest(gateway))
+    app.include_router(outcomes_rest(gateway))
     app.include_router(dead_letters_rest(letters))
     app.include_router(jobs_rest(gateway, jobs))
     app.include_router(clock_rest(clock))

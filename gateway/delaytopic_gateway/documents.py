@@ -20,10 +20,11 @@ from delaytopic_api.records import (
     objection_to_instant,
 )
 from delaytopic_api.records import Headers as RecordHeaders
-from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED, PendingRecord
+from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED, Outcome, PendingRecord
 from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, Place
 from delaytopic_gateway.client.time_text import duration, instant_ms, meant_ms, span_ms
+from delaytopic_gateway.kafka.endings import Endings
 from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, AuditDocument, ReadyDocument, State
 from delaytopic_process.errors import InputError
@@ -94,6 +95,8 @@ class DelayTopicDocument(Model):
     """The topic that records are delivered to."""
     dead_letter: str
     """The topic of records that cannot be delivered."""
+    outcomes: str | None = None
+    """The topic that tells how schedules ended; null where relays write none."""
     dialect: str
     """The way in which records say when they are due."""
     can_schedule: bool
@@ -275,6 +278,31 @@ class Accepted(Model):
     """Its source offset."""
     due_ms: int | None = None
     """The time at which it is due; null for a cancel, or when the DelayTopic decides."""
+    outcomes_from: int | None = None
+    """The offset of the topic of outcomes, in the partition of this number, from which on its answer lies."""
+    outcome: str | None = None
+    """The address, below that of the gateway, that tells the end of the schedule: of this one, or of the one that this
+    cancels or moves. Null where relays write no outcomes, or where they end could not be read."""
+
+
+class OutcomeAwaited(Model):
+    """A schedule whose end is not known yet."""
+
+    outcome: None = None
+    """Null, where an outcome has the way in which it ended."""
+    next: str
+    """The address to ask next, below that of the gateway: what was read is not read again."""
+
+
+class OutcomePage(Model):
+    """The ends of schedules with one id, the last one first."""
+
+    outcomes: list[Outcome]
+    """Among the newest of the topic."""
+    looked_at: int
+    """So many offsets of it were looked at."""
+    complete: bool
+    """True if the topic holds no older ones."""
 
 
 def time_ms(field: str, time: int | str) -> int:
@@ -303,6 +331,7 @@ def delay_topic_document(
         source=served.source,
         target=served.target,
         dead_letter=served.dead_letter,
+        outcomes=served.outcomes,
         dialect=str(served.dialect),
         can_schedule=served.may_schedule,
         can_cancel=served.may_cancel,
@@ -334,6 +363,11 @@ def record_page(report: PendingReport) -> RecordPage:
         complete=report.complete,
         notes=[*report.notes],
     )
+
+
+def outcome_page(found: Endings) -> OutcomePage:
+    """Return the ends of an id as a page."""
+    return OutcomePage(outcomes=[*found.outcomes], looked_at=found.looked_at, complete=found.is_whole)
 
 
 def _due_counts(histogram: Sequence[tuple[int, int]]) -> list[DueCount]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -10,6 +11,7 @@ import click
 
 from delaytopic_cli.commands.output import OUTPUT, show
 from delaytopic_cli.commands.reach import At, Reach, at_topic
+from delaytopic_gateway.client.time_text import duration
 from delaytopic_gateway.reach.cancelling import Cancelled, Cancelling, exit_code, summary
 from delaytopic_process.command_line import echo
 from delaytopic_process.errors import InputError
@@ -24,12 +26,13 @@ Without an ID, the lines of the standard input are the ids.
 \b
 Exit code, the highest of all ids:
   0  nothing with the id is pending any more
-  7  nothing with the id was pending, or it was due too soon
+  7  nothing with the id was pending, or it ended first: delivered, dead-lettered or replaced
   8  not known yet: relays have not read the cancel
 
 \b
 Examples:
   {program} cancel {topic} order-17 order-18
+  {program} cancel {topic} order-17 --wait 30s
   {program} cancel {topic} < ids.txt
 """
 _WAY: Final = """
@@ -50,12 +53,19 @@ def cancel_command(with_reach: At, program: str, topic: str, way: str = "") -> c
     @with_reach
     @click.argument("ids", nargs=-1, metavar="[ID]...")
     @click.option("--no-wait", is_flag=True, help="Do not wait until relays have read the cancels.")
+    @click.option(
+        "--wait",
+        metavar="DURATION",
+        default="5s",
+        show_default=True,
+        help="Wait so long for what became of each: who won, where the DelayTopic has outcomes.",
+    )
     @OUTPUT
-    def cancel(reach: Reach, ids: tuple[str, ...], no_wait: bool, output: str | None) -> int:
-        names = _ids_of(ids)
+    def cancel(reach: Reach, ids: tuple[str, ...], no_wait: bool, wait: str, output: str | None) -> int:
+        wait_s, names = duration(wait).ms / 1_000, _ids_of(ids)
         with reach() as found:
             relays = found if found.asks_relays else None
-            ended = Cancelling(relays, found, wait=not no_wait, say=_say).cancel_all(names)
+            ended = Cancelling(relays, found, wait=not no_wait, wait_s=wait_s, say=_say).cancel_all(names)
         if relays is None and not no_wait:
             _say("none is named; give --relay, or a gateway with --gateway")
         show(output, {"ids": [each.to_json() for each in ended]}, _lines(ended))
@@ -64,7 +74,7 @@ def cancel_command(with_reach: At, program: str, topic: str, way: str = "") -> c
     return cancel
 
 
-cancel = cancel_command(at_topic(relays=True, kafka=True), "delaytopic", "shop.reminders.delayed", _WAY)
+cancel = cancel_command(at_topic(relays=True, kafka=True, outcomes=True), "delaytopic", "shop.reminders.delayed", _WAY)
 
 
 def _say(why: str) -> None:
@@ -72,7 +82,8 @@ def _say(why: str) -> None:
 
 
 def _lines(ended: Sequence[Cancelled]) -> Iterator[str]:
-    yield from (f"{each.name}: {each.sentence()}" for each in ended)
+    now_ms = time.time_ns() // 1_000_000
+    yield from (f"{each.name}: {each.sentence(now_ms)}" for each in ended)
     if len(ended) != 1:
         yield summary(ended)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial, wraps
 from pathlib import Path
@@ -46,6 +46,13 @@ _DEAD_LETTER = click.option(
 )
 
 
+_OUTCOMES = click.option(
+    "--outcomes",
+    metavar="NAME",
+    help="Name the topic of outcomes, with --bootstrap-servers. Default: none, and nobody tells how a schedule ended.",
+)
+
+
 def _gateway_options(command: F) -> F:
     gateway = click.option(
         "--gateway",
@@ -77,15 +84,16 @@ def at_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def at_topic(*, relays: bool = False, kafka: bool = False, dead_letter: bool = False) -> At:
+def at_topic(*, relays: bool = False, kafka: bool = False, dead_letter: bool = False, outcomes: bool = False) -> At:
     """Add the argument TOPIC and the options of every way to it, handed over as one argument `reach`.
 
-    `relays`, `kafka` and `dead_letter` tell what the command needs where no gateway is asked.
+    `relays`, `kafka`, `dead_letter` and `outcomes` tell what the command needs where no gateway is asked.
     """
     direct: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
         *([_RELAYS] if relays else []),
         *([_KAFKA] if kafka else []),
         *([_DEAD_LETTER] if dead_letter else []),
+        *([_OUTCOMES] if outcomes else []),
     ]
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,16 +107,18 @@ def at_topic(*, relays: bool = False, kafka: bool = False, dead_letter: bool = F
             bootstrap_servers: str | None = None,
             settings: tuple[str, ...] = (),
             dead_letter: str | None = None,
+            outcomes: str | None = None,
             **options: Any,
         ) -> Any:
             def reach() -> AbstractContextManager[TopicService]:
-                if not _is_direct(gateway, relays, bootstrap_servers, settings, dead_letter):
+                topics = {"--dead-letter": dead_letter, "--outcomes": outcomes}
+                if not _is_direct(gateway, relays, bootstrap_servers, settings, topics):
                     return nullcontext(gateway_at(gateway, token_file).topic(topic))
                 if token_file is not None and _is_written("token_file"):
                     raise InputError("--token-file is shown to a gateway: leave it out, or --relay and -b")
                 kafka = client_settings(bootstrap_servers, settings) if bootstrap_servers is not None else None
                 urls = [*dict.fromkeys(map(relay_url, relays))]
-                return nullcontext(DirectTopic(topic, urls, kafka, dead_letter=dead_letter))
+                return nullcontext(DirectTopic(topic, urls, kafka, dead_letter=dead_letter, outcomes=outcomes))
 
             return command(*arguments, reach=reach, **options)
 
@@ -124,7 +134,7 @@ def _is_direct(
     relays: tuple[str, ...],
     bootstrap_servers: str | None,
     settings: tuple[str, ...],
-    dead_letter: str | None,
+    topics: Mapping[str, str | None],
 ) -> bool:
     """Tell whether relays and Kafka are asked themselves: the command line outranks the environment.
 
@@ -135,8 +145,9 @@ def _is_direct(
     if gateway is not None and _is_written("gateway") and written:
         raise InputError("a gateway asks relays and Kafka itself: leave --gateway out, or --relay and -b")
     direct = bool(written) if gateway is not None else any(given.values())
-    if not (direct and given["bootstrap_servers"]) and (settings or dead_letter is not None):
-        option = "-X" if settings else "--dead-letter"
+    of_kafka = [*(["-X"] if settings else []), *(name for name, topic in topics.items() if topic is not None)]
+    if not (direct and given["bootstrap_servers"]) and of_kafka:
+        option = of_kafka[0]
         raise InputError(f"{option} goes with a Kafka: name it with --bootstrap-servers")
     return direct
 

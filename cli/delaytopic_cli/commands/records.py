@@ -10,8 +10,10 @@ import click
 from delaytopic_cli.commands.output import OUTPUT, show
 from delaytopic_cli.commands.reach import At, Reach, at_topic
 from delaytopic_cli.commands.times import asked_time
-from delaytopic_gateway.documents import NewTime
-from delaytopic_gateway.reach.text import due_text, record_lines
+from delaytopic_gateway.documents import NewTime, OutcomePage
+from delaytopic_gateway.errors import ConflictError, RecordMissingError
+from delaytopic_gateway.reach.service import TopicService
+from delaytopic_gateway.reach.text import due_text, ended_lines, record_lines
 from delaytopic_process.command_line import printable
 from delaytopic_process.errors import InputError
 
@@ -19,7 +21,9 @@ _PARTITION = click.option(
     "--partition", type=click.IntRange(0), help="Say in which partition the id waits, when it does in several."
 )
 _GET: Final = """\
-Show the pending record with this ID, whole: when it is due, its key, value and headers.
+Show the record with this ID: what is pending whole, with key, value and headers; what has ended, how it ended.
+
+How a schedule ended is known where the DelayTopic has a topic of outcomes (spec.outcomes), while that keeps it.
 {way}
 
 \b
@@ -48,7 +52,7 @@ def get_command(with_reach: At, program: str, topic: str, way: str) -> click.Com
 
     @click.command(
         "get",
-        short_help="Show a pending record by its id.",
+        short_help="Show a record by its id: what waits, or how it ended.",
         help=_GET.format(program=program, topic=topic, way=way),
     )
     @with_reach
@@ -57,10 +61,33 @@ def get_command(with_reach: At, program: str, topic: str, way: str) -> click.Com
     @OUTPUT
     def get(reach: Reach, schedule_id: str, partition: int | None, output: str | None) -> None:
         with reach() as found:
-            record = found.record(schedule_id, partition)
+            try:
+                record = found.record(schedule_id, partition)
+            except RecordMissingError as missing:
+                page = _ended(found, schedule_id, partition)
+                if page is None:
+                    raise
+                if not page.outcomes:
+                    raise RecordMissingError(f"{missing}; {_searched(page)}") from missing
+                show(output, page, ended_lines(page, now_ms=_now_ms()))
+                return
         show(output, record, record_lines(record, now_ms=_now_ms()))
 
     return get
+
+
+def _ended(found: TopicService, name: str, partition: int | None) -> OutcomePage | None:
+    """Return how schedules of an id ended; None where no outcomes are written."""
+    try:
+        return found.endings(name, partition)
+    except ConflictError:
+        return None
+
+
+def _searched(page: OutcomePage) -> str:
+    if page.complete:
+        return "the topic of outcomes has no end of it (any more)"
+    return f"none of the newest {page.looked_at:,} outcomes is about it"
 
 
 def reschedule_command(with_reach: At, program: str, topic: str) -> click.Command:
@@ -101,7 +128,7 @@ def reschedule_command(with_reach: At, program: str, topic: str) -> click.Comman
     return reschedule
 
 
-get = get_command(at_topic(relays=True), "delaytopic", "shop.reminders.delayed", _WAY)
+get = get_command(at_topic(relays=True, kafka=True, outcomes=True), "delaytopic", "shop.reminders.delayed", _WAY)
 reschedule = reschedule_command(at_topic(relays=True, kafka=True), "delaytopic", "shop.reminders.delayed")
 
 

@@ -13,7 +13,7 @@ _COMMANDS = {
     "status": Lazy("delaytopic_cli.kubectl.status:status", "How one DelayTopic does, as a page; or all, as a table."),
     "why-scale": Lazy("delaytopic_cli.kubectl.status:why_scale", "Why there are as many relays as there are."),
     "pending": Lazy("delaytopic_cli.kubectl.records:pending", "List records that wait for their time."),
-    "get": Lazy("delaytopic_cli.kubectl.records:get", "Show a pending record by its id."),
+    "get": Lazy("delaytopic_cli.kubectl.records:get", "Show a record by its id: what waits, or how it ended."),
     "cancel": Lazy("delaytopic_cli.kubectl.records:cancel", "Cancel pending records by their ids."),
     "reschedule": Lazy("delaytopic_cli.kubectl.records:reschedule", "Give a pending record another time."),
     "jobs": Lazy("delaytopic_cli.kubectl.records:jobs", "Cancel, move or release many records."),

@@ -76,10 +76,12 @@ _RIGHTS = {
 }
 
 
-def committed_ends(settings: Settings, topic: str, partitions: int | None = None) -> dict[int, int]:
-    """Return the end of each partition as a reader of committed records sees it now."""
+def committed_ends(
+    settings: Settings, topic: str, partitions: int | None = None, admin: AdminClient | None = None
+) -> dict[int, int]:
+    """Return the end of each partition as a reader of committed records sees it now; `admin` asks, if it is there."""
     count = partitions if partitions is not None else partitions_of(settings, topic)
-    return _offsets(settings, topic, range(count), OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    return _offsets(settings, topic, range(count), OffsetSpec.latest(), admin)  # type: ignore[no-untyped-call]
 
 
 def beginnings(settings: Settings, topic: str, partitions: Iterable[int]) -> dict[int, int]:
@@ -87,9 +89,11 @@ def beginnings(settings: Settings, topic: str, partitions: Iterable[int]) -> dic
     return _offsets(settings, topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
 
-def _offsets(settings: Settings, topic: str, partitions: Iterable[int], of: OffsetSpec) -> dict[int, int]:
+def _offsets(
+    settings: Settings, topic: str, partitions: Iterable[int], of: OffsetSpec, admin: AdminClient | None = None
+) -> dict[int, int]:
     places = {TopicPartition(topic, partition): of for partition in partitions}
-    admin = AdminClient(dict(settings), logger=QUIET)
+    admin = admin or AdminClient(dict(settings), logger=QUIET)
     try:
         found = admin.list_offsets(
             places, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT_SECONDS

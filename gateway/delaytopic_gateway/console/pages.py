@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from delaytopic_api.relay import PendingRecord
+from delaytopic_api.relay import Ending, Outcome, PendingRecord
 from delaytopic_gateway.access.rights import Right
 from delaytopic_gateway.client.lateness import milliseconds_text
 from delaytopic_gateway.client.pending import place_of, span_text
@@ -27,6 +27,7 @@ from delaytopic_gateway.documents import (
     place_text,
     time_ms,
 )
+from delaytopic_gateway.errors import RecordMissingError
 from delaytopic_gateway.links import link
 from delaytopic_gateway.service.control_records import content_bytes
 from delaytopic_gateway.service.gateway import Gateway, hidden_note
@@ -42,6 +43,12 @@ _SAID: Final = {
     "scheduled": "The record is in the source topic; it is listed when a relay has read it.",
     "moved": "The new time is in the source topic; it counts when a relay has read it.",
     "cancelled": "The cancel is in the source topic; it counts when a relay has read it.",
+}
+_ENDINGS: Final = {
+    Ending.DELIVERED: "delivered",
+    Ending.CANCELLED: "cancelled",
+    Ending.REPLACED: "replaced",
+    Ending.DEAD_LETTERED: "dead letter",
 }
 SEARCH: Final = ("idPrefix", "keyPrefix", "dueFrom", "dueBefore")
 _WIDTH, _HEIGHT, _FLOOR = 720, 200, 176
@@ -80,6 +87,45 @@ class View(NamedTuple):
 
     name: str
     text: str
+
+
+class End(NamedTuple):
+    """The end of one schedule of an id."""
+
+    record: str
+    due_ms: int | None
+    ended: str
+    at_ms: int
+    by: str
+    to: str
+    met_nothing: bool
+    """True for a cancel that found nothing to end."""
+
+
+class Life(NamedTuple):
+    """The schedules of an id that have ended, the first one first, and a remark on what is left out."""
+
+    ends: Sequence[End]
+    note: str
+
+
+def _end(outcome: Outcome) -> End:
+    is_command = outcome.outcome is Ending.NOT_PENDING
+    ended = "a cancel that found nothing pending" if is_command else _ENDINGS[outcome.outcome]
+    by = [
+        *([printable(outcome.requested_by)] if outcome.requested_by is not None else []),
+        *([f"record {outcome.ended_by.partition}:{outcome.ended_by.offset}"] if outcome.ended_by is not None else []),
+    ]
+    to = f"{outcome.target.topic}:{outcome.target.partition}:{outcome.target.offset}" if outcome.target else ""
+    return End(
+        f"{outcome.source.partition}:{outcome.source.offset}",
+        outcome.due_ms,
+        f"{ended}: {printable(outcome.reason)}" if outcome.reason else ended,
+        outcome.ended_ms,
+        ", ".join(by),
+        printable(to),
+        is_command,
+    )
 
 
 def due_curve(topic: DelayTopicDocument) -> Curve:
@@ -241,10 +287,14 @@ class Console:
         )
 
     def record(self, served: ServedTopic, query: Mapping[str, str]) -> Response:
-        """Return the page of a record."""
-        record = self._at(served, query)
+        """Return the page of a record: while it waits all that it holds, and then how it ended, if that is known."""
+        try:
+            record = self._at(served, query) if query.get("place") else self._named(served, query)
+        except RecordMissingError as missing:
+            return self._ended(served, query, missing)
         return self.page(
             "record.html",
+            life=self._life(served, record.id),
             path=path_of(served),
             topic=delay_topic_document(served, None),
             record=record,
@@ -252,6 +302,39 @@ class Console:
             views=[*views_of(_value_of(record))],
             hidden=None if served.writable else hidden_note(served),
         )
+
+    def _named(self, served: ServedTopic, query: Mapping[str, str]) -> PendingRecord:
+        if not query.get("id"):
+            raise InputError("say which record: by its place, or by its id")
+        return self._gateway.record_with(served, query["id"], _partition(query))
+
+    def _ended(self, served: ServedTopic, query: Mapping[str, str], missing: RecordMissingError) -> Response:
+        name = query.get("id")
+        life = self._life(served, name)
+        if name is None or life is None or not life.ends:
+            looked = "" if life is None else f"; {life.note}"
+            raise RecordMissingError(f"{missing}{looked}") from missing
+        return self.page(
+            "ended.html",
+            path=path_of(served),
+            topic=delay_topic_document(served, None),
+            name=name,
+            life=life,
+            last=next((end for end in reversed(life.ends) if not end.met_nothing), life.ends[-1]),
+        )
+
+    def _life(self, served: ServedTopic, name: str | None) -> Life | None:
+        """Return how schedules of an id ended; None where that is not written, or the record has no id."""
+        if name is None or served.outcomes is None:
+            return None
+        try:
+            found = self._gateway.endings(served, name, None)
+        except ProgramError as error:
+            return Life([], f"how schedules of this id ended cannot be read: {error}")
+        ends = [*map(_end, reversed(found.outcomes))]
+        if not found.is_whole:
+            return Life(ends, f"the newest {found.looked_at:,} outcomes were looked at; older ones are left out")
+        return Life(ends, "" if ends else "the topic of outcomes knows of none that has ended")
 
     def schedule(self, served: ServedTopic, form: Mapping[str, str]) -> Response:
         """Write a record, and go back to the DelayTopic."""
@@ -293,6 +376,15 @@ class Console:
 def path_of(served: ServedTopic) -> str:
     """Return the address of a DelayTopic's page, relative to that of the request."""
     return link(f"delaytopics/{quote(served.namespace, safe='')}/{quote(served.name, safe='')}")
+
+
+def _partition(query: Mapping[str, str]) -> int | None:
+    text = query.get("partition")
+    if not text:
+        return None
+    if not is_number(text):
+        raise InputError("partition: it is a number, such as 3")
+    return int(text)
 
 
 def _value_of(record: PendingRecord) -> bytes | None:

@@ -16,7 +16,14 @@ from pydantic import ConfigDict, Field
 from delaytopic_api.documents.model import Model
 from delaytopic_api.relay import PendingRecord
 from delaytopic_gateway.client.new_records import OutgoingRecord
-from delaytopic_gateway.service.control_records import cancelling, demand_cancels, demand_moves, id_of, moving
+from delaytopic_gateway.service.control_records import (
+    cancelling,
+    demand_cancels,
+    demand_moves,
+    id_of,
+    moving,
+    requested_by,
+)
 from delaytopic_gateway.service.served_topics import ServedTopic
 
 GUARD_MS: Final = 30_000
@@ -326,8 +333,8 @@ def _refusal(job: Job, served: ServedTopic, record: PendingRecord, now_ms: int) 
 
 def _command(job: Job, served: ServedTopic, record: PendingRecord, now_ms: int) -> OutgoingRecord:
     if job.action is Action.CANCEL:
-        return cancelling(served, record)
-    return moving(served, record, _new_due_ms(job, record, now_ms), now_ms)
+        return requested_by(served, cancelling(served, record), job.created_by)
+    return requested_by(served, moving(served, record, _new_due_ms(job, record, now_ms), now_ms), job.created_by)
 
 
 def _new_due_ms(job: Job, record: PendingRecord, now_ms: int) -> int:

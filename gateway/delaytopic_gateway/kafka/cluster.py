@@ -13,6 +13,7 @@ from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.topic_reader import records_of
 from delaytopic_gateway.errors import TopicError
 from delaytopic_gateway.kafka.dead_letters import KafkaDeadLetterTopics
+from delaytopic_gateway.kafka.outcomes import KafkaOutcomeTopics
 
 TIMEOUT_S = 10
 _ANY_PARTITION = -1
@@ -25,6 +26,7 @@ class KafkaCluster:
         """`settings` are those of the Kafka client, with `bootstrap.servers`."""
         self._settings = settings
         self.letters = KafkaDeadLetterTopics(settings)
+        self.outcomes = KafkaOutcomeTopics(settings)
         # Given up before the caller is: a record is there or refused when `write` returns, but for a broker that hangs.
         self._producer = producer({**settings, "linger.ms": "0", "message.timeout.ms": str(TIMEOUT_S * 1_000)})
 

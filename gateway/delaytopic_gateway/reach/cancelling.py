@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from delaytopic_api.relay import PendingRecord
+from delaytopic_api.relay import Ending, Outcome, PendingRecord
 from delaytopic_gateway.errors import GatewayUnreachableError, RelayUnreachableError
+from delaytopic_gateway.reach.text import ending_text
 
 LOOK_SECONDS: Final = 2.5
 """The longest time until relays have read what was in the source topic before; they count once a second."""
@@ -22,7 +23,7 @@ NOT_PENDING_CODE: Final = 7
 UNREAD_CODE: Final = 8
 
 
-class Outcome(StrEnum):
+class Verdict(StrEnum):
     """The end that the cancel of an id came to."""
 
     CANCELLED = "Cancelled"
@@ -42,9 +43,9 @@ class Outcome(StrEnum):
     def exit_code(self) -> int:
         """The exit code of a command that ends so."""
         match self:
-            case Outcome.CANCELLED | Outcome.SWEPT:
+            case Verdict.CANCELLED | Verdict.SWEPT:
                 return 0
-            case Outcome.NOT_PENDING | Outcome.TOO_LATE:
+            case Verdict.NOT_PENDING | Verdict.TOO_LATE:
                 return NOT_PENDING_CODE
             case _:
                 return UNREAD_CODE
@@ -98,36 +99,49 @@ class Commands(Protocol):
         """
         ...
 
+    def outcome(self, partition: int, offset: int, seconds: float) -> Outcome | None:
+        """Return how the schedule at a place ended, in a partition where a cancel was written; wait so long for it.
+
+        None where it is not known in time, or no outcomes are written. Raises `ProgramError`s.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
     """An id, and what became of its cancel."""
 
     name: str
-    outcome: Outcome
+    verdict: Verdict
     partitions: Sequence[int] = ()
     """The partitions that the cancel was written to."""
     listed: bool = False
     """True if the id was seen pending; else the cancel went to all partitions."""
+    outcome: Outcome | None = None
+    """The relay's own word, where outcomes are written: the end of the record that was seen pending."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the part of the document that `-o json` prints."""
-        return {"id": self.name, "outcome": str(self.outcome), "partitions": [*self.partitions]}
+        told = {} if self.outcome is None else {"ended": self.outcome.to_document()}
+        return {"id": self.name, "outcome": str(self.verdict), "partitions": [*self.partitions], **told}
 
-    def sentence(self) -> str:
+    def sentence(self, now_ms: int) -> str:
         """Return it for people."""
-        match self.outcome:
-            case Outcome.CANCELLED:
+        if self.outcome is not None:
+            late = "too late: " if self.verdict is Verdict.TOO_LATE else ""
+            return f"{late}{ending_text(self.outcome, now_ms=now_ms)}"
+        match self.verdict:
+            case Verdict.CANCELLED:
                 return "cancelled"
-            case Outcome.SWEPT:
+            case Verdict.SWEPT:
                 return f"not pending any more; the cancel was written to {self._places} and read"
-            case Outcome.NOT_PENDING:
+            case Verdict.NOT_PENDING:
                 return "nothing with this id was pending"
-            case Outcome.TOO_LATE:
+            case Verdict.TOO_LATE:
                 return "too late: it was due while the cancel was on its way"
-            case Outcome.UNREAD:
+            case Verdict.UNREAD:
                 return f"the cancel was written to {self._places}; relays have not read it yet, as far as is known"
-            case Outcome.UNKNOWN:
+            case Verdict.UNKNOWN:
                 return "not pending so far; relays have records still to read, so try again in a moment"
 
     @property
@@ -143,21 +157,21 @@ def exit_code(ended: Iterable[Cancelled], *, waited: bool) -> int:
 
     Who does not wait asks for no more than that cancels are written.
     """
-    codes = {each.outcome.exit_code for each in ended if waited or each.outcome is not Outcome.UNREAD}
+    codes = {each.verdict.exit_code for each in ended if waited or each.verdict is not Verdict.UNREAD}
     return max(codes, default=0)
 
 
 def summary(ended: Sequence[Cancelled]) -> str:
     """Return one line for several ids. Pure."""
     words = {
-        "cancelled": (Outcome.CANCELLED,),
-        "not pending any more": (Outcome.SWEPT,),
-        "not pending": (Outcome.NOT_PENDING,),
-        "too late": (Outcome.TOO_LATE,),
-        "written, not read yet": (Outcome.UNREAD,),
-        "not known": (Outcome.UNKNOWN,),
+        "cancelled": (Verdict.CANCELLED,),
+        "not pending any more": (Verdict.SWEPT,),
+        "not pending": (Verdict.NOT_PENDING,),
+        "too late": (Verdict.TOO_LATE,),
+        "written, not read yet": (Verdict.UNREAD,),
+        "not known": (Verdict.UNKNOWN,),
     }
-    counts = {word: sum(each.outcome in outcomes for each in ended) for word, outcomes in words.items()}
+    counts = {word: sum(each.verdict in verdicts for each in ended) for word, verdicts in words.items()}
     return f"{len(ended):,} ids: " + (", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "-")
 
 
@@ -168,7 +182,7 @@ class _Written:
     records: Sequence[PendingRecord]
     at_s: float
 
-    def ended(self, outcome: Outcome) -> Cancelled:
+    def ended(self, outcome: Verdict) -> Cancelled:
         return Cancelled(self.name, outcome, sorted(self.offsets), bool(self.records))
 
 
@@ -181,14 +195,19 @@ class Cancelling:
         commands: Commands,
         *,
         wait: bool = True,
+        wait_s: float = AWAIT_SECONDS,
         say: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`relays` None: nobody is asked. `say` gets the reason why relays could not be asked, once."""
+        """`relays` None: nobody is asked. `wait_s` is the longest time until a cancel is known to be read.
+
+        `say` gets the reason why relays could not be asked, once.
+        """
         self._relays = relays
         self._commands = commands
         self._wait = wait
+        self._wait_s = wait_s
         self._say = say
         self._clock = clock
         self._pause = pause
@@ -204,22 +223,22 @@ class Cancelling:
         ended |= {each.name: each for each in self._await(written)}
         return [ended[name] for name in asked]
 
-    def _where_listed(self, names: Sequence[str]) -> tuple[list[_Written], dict[str, Outcome]]:
+    def _where_listed(self, names: Sequence[str]) -> tuple[list[_Written], dict[str, Verdict]]:
         """Write the cancels of the ids that are seen pending; return them, and what is known of the others."""
         relays, written = self._relays, list[_Written]()
         if relays is None:
-            return written, dict.fromkeys(names, Outcome.UNKNOWN)
+            return written, dict.fromkeys(names, Verdict.UNKNOWN)
         ends, start_s = self._commands.ends(), self._clock()
         found = self._look(relays, names, written)
         missing = [name for name in names if not found[name].records]
         if not missing or not self._wait or self._silent:
-            return written, dict.fromkeys(missing, Outcome.UNKNOWN)
+            return written, dict.fromkeys(missing, Verdict.UNKNOWN)
         # In this order: what was taken in is pending or gone when it is asked for.
         have_read = self._await_read(relays, ends, start_s)
         found = self._look(relays, missing, written)
         missing = [name for name in missing if not found[name].records]
         is_certain = have_read and all(found[name].complete for name in missing)
-        return written, dict.fromkeys(missing, Outcome.NOT_PENDING if is_certain else Outcome.UNKNOWN)
+        return written, dict.fromkeys(missing, Verdict.NOT_PENDING if is_certain else Verdict.UNKNOWN)
 
     def _look(self, relays: Relays, names: Sequence[str], written: list[_Written]) -> Mapping[str, Found]:
         """Ask for these ids, and write the cancels of those that are pending."""
@@ -236,12 +255,12 @@ class Cancelling:
             self._pause(PAUSE_SECONDS)
         return have_read
 
-    def _rest(self, missing: Mapping[str, Outcome], written: list[_Written]) -> list[Cancelled]:
+    def _rest(self, missing: Mapping[str, Verdict], written: list[_Written]) -> list[Cancelled]:
         """Write the cancels of ids that may wait anywhere to all partitions, if possible; return the others' ends."""
         if self._commands.everywhere:
-            unknown = [name for name, outcome in missing.items() if outcome is Outcome.UNKNOWN]
+            unknown = [name for name, outcome in missing.items() if outcome is Verdict.UNKNOWN]
             written += self._write(dict.fromkeys(unknown, NOTHING_FOUND))
-            missing = {name: outcome for name, outcome in missing.items() if outcome is not Outcome.UNKNOWN}
+            missing = {name: outcome for name, outcome in missing.items() if outcome is not Verdict.UNKNOWN}
         return [Cancelled(name, outcome) for name, outcome in missing.items()]
 
     def _write(self, found: Mapping[str, Found]) -> list[_Written]:
@@ -258,32 +277,47 @@ class Cancelling:
 
     def _await(self, written: Sequence[_Written]) -> list[Cancelled]:
         """Return what became of the cancels, once relays have read them, but for a bounded time."""
-        ended = [each.ended(Outcome.TOO_LATE) for each in written if not each.offsets]
+        ended = [each.ended(Verdict.TOO_LATE) for each in written if not each.offsets]
         waiting = [each for each in written if each.offsets]
+        if self._wait:
+            told = [self._told(each) for each in waiting]
+            ended += [each for each in told if each is not None]
+            waiting = [each for each, answer in zip(waiting, told, strict=True) if answer is None]
         relays = self._relays if self._wait else None
-        until_s = self._clock() + AWAIT_SECONDS
+        until_s = self._clock() + self._wait_s
         while relays is not None and waiting:
             self._silent = False
             outcomes = [(each, self._outcome(relays, each)) for each in waiting]
-            ended += [each.ended(outcome) for each, outcome in outcomes if outcome is not Outcome.UNREAD]
-            waiting = [each for each, outcome in outcomes if outcome is Outcome.UNREAD]
+            ended += [each.ended(outcome) for each, outcome in outcomes if outcome is not Verdict.UNREAD]
+            waiting = [each for each, outcome in outcomes if outcome is Verdict.UNREAD]
             if self._clock() >= until_s:
                 break
             if waiting:
                 self._pause(PAUSE_SECONDS)
-        return ended + [each.ended(Outcome.UNREAD) for each in waiting]
+        return ended + [each.ended(Verdict.UNREAD) for each in waiting]
 
-    def _outcome(self, relays: Relays, written: _Written) -> Outcome:
+    def _told(self, written: _Written) -> Cancelled | None:
+        """Return what the outcomes say of a cancel; None where they say nothing in time."""
+        left_s = max(0.0, written.at_s + self._wait_s - self._clock())
+        found = [self._commands.outcome(each.partition, each.offset, left_s) for each in written.records]
+        ended = [each for each in found if each is not None]
+        if not ended or len(ended) < len(found):
+            return None
+        # What nobody took away in time counts: one of several partitions is enough.
+        lost = next((each for each in ended if each.outcome is not Ending.CANCELLED), None)
+        return replace(written.ended(Verdict.CANCELLED if lost is None else Verdict.TOO_LATE), outcome=lost or ended[0])
+
+    def _outcome(self, relays: Relays, written: _Written) -> Verdict:
         if not written.records:
             ends = {partition: offset + 1 for partition, offset in written.offsets.items()}
-            return Outcome.SWEPT if self._have_read(relays, ends, written.at_s) else Outcome.UNREAD
+            return Verdict.SWEPT if self._have_read(relays, ends, written.at_s) else Verdict.UNREAD
         found = self._find(relays, written.name)
         # A later record with the same id is another one.
         waits = any(record.offset < written.offsets.get(record.partition, -1) for record in found.records)
         if waits or not found.complete:
-            return Outcome.UNREAD
+            return Verdict.UNREAD
         due_ms = min(record.due_ms for record in written.records)
-        return Outcome.CANCELLED if self._clock() * 1_000 < due_ms else Outcome.TOO_LATE
+        return Verdict.CANCELLED if self._clock() * 1_000 < due_ms else Verdict.TOO_LATE
 
     def _find(self, relays: Relays, name: str) -> Found:
         return self._asked(lambda: relays.find(name), NOTHING_FOUND)

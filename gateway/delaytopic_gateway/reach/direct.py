@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from delaytopic_api.records import DELIVER_ID, LAST_INSTANT_MS
-from delaytopic_api.relay import PendingRecord
+from delaytopic_api.relay import Outcome, PendingRecord
 from delaytopic_api.values import Dialect, Ids
 from delaytopic_gateway.client.dead_letters import Place
 from delaytopic_gateway.client.new_records import OutgoingRecord, Written
@@ -23,14 +24,26 @@ from delaytopic_gateway.dead_letters.documents import (
     ResendResult,
 )
 from delaytopic_gateway.dead_letters.service import Letters
-from delaytopic_gateway.documents import Accepted, NewTime, RecordPage, RecordSelection, record_page
+from delaytopic_gateway.documents import (
+    Accepted,
+    NewTime,
+    OutcomePage,
+    RecordPage,
+    RecordSelection,
+    outcome_page,
+    record_page,
+)
 from delaytopic_gateway.errors import ConflictError, RelayUnreachableError, TopicMissingError
+from delaytopic_gateway.kafka.endings import OutcomeTopics
 from delaytopic_gateway.kafka.window import DeadLetterTopics, parse_cursor
-from delaytopic_gateway.reach.cancelling import Commands, Ends, Found
+from delaytopic_gateway.reach.cancelling import Ends, Found
 from delaytopic_gateway.service.gateway import Gateway
 from delaytopic_gateway.service.served_topics import Ask, Cluster, ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, State
 from delaytopic_process.errors import InputError
+
+if TYPE_CHECKING:
+    from delaytopic_gateway.reach.kafka_cancels import KafkaCancels
 
 Settings = Mapping[str, str]
 
@@ -48,11 +61,13 @@ class DirectTopic:
         kafka: Settings | None = None,
         *,
         dead_letter: str | None = None,
+        outcomes: str | None = None,
         ask: Ask = ask_relays,
     ) -> None:
         """`topic` is the source topic, or, where there are relays to ask, the DelayTopic's name.
 
-        `kafka` are the settings of its client. The dead-letter topic is `<topic>.dlq` unless it is named.
+        `kafka` are the settings of its client. The dead-letter topic is `<topic>.dlq` unless it is named; `outcomes` is
+        the topic of outcomes, None where there is none.
         """
         self._urls, self._kafka = urls, kafka
         self._served = ServedTopic(
@@ -66,7 +81,9 @@ class DirectTopic:
             ids=Ids.BY_HEADER,
             fixed_delay=False,
             max_delay_ms=LAST_INSTANT_MS,
+            outcomes=outcomes,
         )
+        self._outcome_ends: Ends = {}
         self._gateway = Gateway(_OneTopic(self._served, urls), _KafkaIfNamed(kafka), ask, _now_ms)
         self._letters = Letters(self._gateway)
 
@@ -77,6 +94,10 @@ class DirectTopic:
     def record(self, name: str, partition: int | None) -> PendingRecord:
         """See `TopicService.record`."""
         return self._gateway.record_with(self._served, name, partition)
+
+    def endings(self, name: str, partition: int | None) -> OutcomePage:
+        """See `TopicService.endings`."""
+        return outcome_page(self._gateway.endings(self._written_to, name, partition))
 
     def move(self, name: str, partition: int | None, time: NewTime) -> Accepted:
         """See `TopicService.move`."""
@@ -139,11 +160,24 @@ class DirectTopic:
 
     def ends(self) -> Ends:
         """See `Commands.ends`."""
+        # What is found pending after this has its outcome behind it.
+        self._outcome_ends = self._gateway.outcome_ends(self._served)
         return self._cancels.ends()
 
     def cancel(self, places: Mapping[str, Sequence[int] | None]) -> Mapping[str, Mapping[int, int]]:
         """See `Commands.cancel`."""
         return self._cancels.cancel(places)
+
+    def outcome(self, partition: int, offset: int, seconds: float) -> Outcome | None:
+        """See `Commands.outcome`."""
+        start, until_s = self._outcome_ends.get(partition), time.monotonic() + seconds
+        while start is not None:
+            left_s = max(0.0, until_s - time.monotonic())
+            found = self._gateway.outcome(self._written_to, partition, offset, start, left_s)
+            if found.outcome is not None or time.monotonic() >= until_s:
+                return found.outcome
+            start = found.next
+        return None
 
     @cached_property
     def _written_to(self) -> ServedTopic:
@@ -156,7 +190,7 @@ class DirectTopic:
             return self._served
 
     @cached_property
-    def _cancels(self) -> Commands:
+    def _cancels(self) -> KafkaCancels:
         # Whoever goes through a gateway needs no Kafka client.
         from delaytopic_gateway.reach.kafka_cancels import KafkaCancels  # noqa: PLC0415
 
@@ -195,6 +229,10 @@ class _KafkaIfNamed:
     @property
     def letters(self) -> DeadLetterTopics:
         return self._cluster().letters
+
+    @property
+    def outcomes(self) -> OutcomeTopics:
+        return self._cluster().outcomes
 
     def read(self, topic: str, last: int) -> Iterable[RawRecord]:
         return self._cluster().read(topic, last)

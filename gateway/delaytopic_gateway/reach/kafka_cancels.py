@@ -23,7 +23,7 @@ from delaytopic_gateway.reach.cancelling import Ends
 
 
 class KafkaCancels:
-    """`Commands` of somebody who may write to the source topic."""
+    """Writes for `Commands` of somebody who may write to the source topic."""
 
     everywhere = True
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from delaytopic_api.documents.model import Model
-from delaytopic_api.relay import PendingRecord
+from delaytopic_api.relay import Outcome, PendingRecord
 from delaytopic_gateway.client.dead_letters import Place
 from delaytopic_gateway.client.relay_listing import opener_for, printable_line
 from delaytopic_gateway.dead_letters.documents import (
@@ -24,7 +25,7 @@ from delaytopic_gateway.dead_letters.documents import (
     Resend,
     ResendResult,
 )
-from delaytopic_gateway.documents import Accepted, NewTime, RecordPage, RecordSelection
+from delaytopic_gateway.documents import Accepted, NewTime, OutcomePage, RecordPage, RecordSelection
 from delaytopic_gateway.errors import (
     ConflictError,
     ForbiddenError,
@@ -37,7 +38,10 @@ from delaytopic_gateway.reach.cancelling import COUNT_SECONDS, Ends, Found
 from delaytopic_process.errors import InputError, ProgramError
 
 TIMEOUT_SECONDS = 30.0
+WAIT_SECONDS: Final = 10.0
+"""The longest time of one question for an outcome."""
 _WARNING: Final = re.compile(r'199 \S+ "(.*)"')
+_PLACE: Final = re.compile(r"^/v1/[^?]*/outcomes/([0-9]+):([0-9]+)\?")
 _OF_A_JOB: Final = frozenset(
     {
         *("id", "action", "deliverAt", "moveByMs", "selector", "state", "message", "createdBy", "createdMs"),
@@ -112,6 +116,8 @@ class GatewayTopic:
     name: str
     asks_relays: ClassVar = True
     everywhere: ClassVar = False
+    _addresses: dict[tuple[int, int], str] = field(default_factory=dict, compare=False)
+    """Where the end of a schedule is told, as answers to its cancel have named it."""
 
     def facts(self) -> dict[str, Any]:
         """Return the gateway's document of it. Raises RecordMissingError where it serves none of this name."""
@@ -166,11 +172,35 @@ class GatewayTopic:
                 for partition in partitions or ():
                     with suppress(RecordMissingError):
                         answer = self.client.ask("DELETE", self._place(name, partition))
-                        written[name][partition] = _parsed(Accepted, answer).offset
+                        accepted = _parsed(Accepted, answer)
+                        written[name][partition] = accepted.offset
+                        self._note(accepted)
         except ProgramError as error:
             done = sum(bool(offsets) for offsets in written.values())
             raise type(error)(f"{error}; {done:,} cancels were written before" if done else str(error)) from error
         return written
+
+    def outcome(self, partition: int, offset: int, seconds: float) -> Outcome | None:
+        """See `Commands.outcome`."""
+        until_s = time.monotonic() + seconds
+        address = self._addresses.get((partition, offset))
+        while address is not None:
+            left_s = max(0.0, min(until_s - time.monotonic(), WAIT_SECONDS))
+            found = self.client.ask("GET", f"{address}&{urlencode({'wait': f'{left_s * 1_000:.0f}ms'})}")
+            if found.get("outcome") is not None:
+                return _parsed(Outcome, found)
+            address = found.get("next") if time.monotonic() < until_s else None
+        return None
+
+    def endings(self, name: str, partition: int | None) -> OutcomePage:
+        """See `TopicService.endings`."""
+        query = {"id": name} | ({} if partition is None else {"partition": partition})
+        return _parsed(OutcomePage, self.client.ask("GET", f"{self._base}/outcomes?{urlencode(query)}"))
+
+    def _note(self, accepted: Accepted) -> None:
+        place = _PLACE.search(accepted.outcome or "")
+        if place is not None and accepted.outcome is not None:
+            self._addresses[int(place[1]), int(place[2])] = accepted.outcome
 
     def jobs(self) -> list[dict[str, Any]]:
         """Return the jobs, the last one first."""

@@ -13,7 +13,7 @@ from delaytopic_gateway.dead_letters.documents import (
     Resend,
     ResendResult,
 )
-from delaytopic_gateway.documents import Accepted, NewTime, RecordPage, RecordSelection
+from delaytopic_gateway.documents import Accepted, NewTime, OutcomePage, RecordPage, RecordSelection
 from delaytopic_gateway.reach.cancelling import Commands, Relays
 
 
@@ -31,6 +31,10 @@ class TopicService(Relays, Commands, Protocol):
 
     def record(self, name: str, partition: int | None) -> PendingRecord:
         """Return the pending record with an id. Raises `RecordMissingError` and `ConflictError`."""
+        ...
+
+    def endings(self, name: str, partition: int | None) -> OutcomePage:
+        """Return how schedules of an id ended. Raises `ConflictError` where no outcomes are written."""
         ...
 
     def move(self, name: str, partition: int | None, time: NewTime) -> Accepted:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
-from delaytopic_api.relay import PendingContent, PendingRecord
+from delaytopic_api.relay import Ending, Outcome, PendingContent, PendingRecord, RecordPlace
 from delaytopic_gateway.client.dead_letters import dead_letters_text
 from delaytopic_gateway.client.pending import span_text
 from delaytopic_gateway.client.time_text import clock_text
 from delaytopic_gateway.dead_letters.documents import DeadLetterDocument, DeadLetterPage, ResendResult
-from delaytopic_gateway.documents import RecordPage
+from delaytopic_gateway.documents import OutcomePage, RecordPage
 from delaytopic_process.command_line import printable
 
 NAME_WIDTH: Final = 24
@@ -85,6 +85,46 @@ def due_text(due_ms: int, *, now_ms: int) -> str:
     """Return a due time, and how far ahead it is."""
     ahead = "due" if due_ms <= now_ms else f"in {span_text(due_ms - now_ms)}"
     return f"{clock_text(due_ms, now_ms=now_ms)} ({ahead})"
+
+
+def ending_text(outcome: Outcome, *, now_ms: int) -> str:
+    """Return how a schedule ended: `delivered at 09:30:00.123 to shop.reminders:3:17`."""
+    at = f"at {clock_text(outcome.ended_ms, now_ms=now_ms)}"
+    by = f", by {printable(outcome.requested_by)}" if outcome.requested_by is not None else ""
+    to = f" to {_place_text(outcome.target)}" if outcome.target is not None else ""
+    ended_by = f", by the record {_place_text(outcome.ended_by)}" if outcome.ended_by is not None and not by else ""
+    match outcome.outcome:
+        case Ending.DELIVERED:
+            return f"delivered {at}{to}"
+        case Ending.CANCELLED:
+            return f"cancelled {at}{by or ended_by}"
+        case Ending.REPLACED:
+            return f"replaced {at}{by or ended_by}"
+        case Ending.DEAD_LETTERED:
+            return f"dead-lettered {at}{to}: {printable(outcome.reason or 'no reason is told')}"
+        case Ending.NOT_PENDING:
+            return f"a cancel {at} found nothing pending{by}"
+
+
+def ended_lines(page: OutcomePage, *, now_ms: int) -> Iterator[str]:
+    """Yield the life of an id that is no longer pending, the last end first."""
+    ends = [each for each in page.outcomes if each.outcome is not Ending.NOT_PENDING]
+    last = (ends or page.outcomes)[0]
+    yield f"ended    {ending_text(last, now_ms=now_ms)}"
+    if last.due_ms is not None:
+        yield f"due      {clock_text(last.due_ms, now_ms=now_ms)}"
+    yield f"place    {_place_text(last.source)}"
+    before = page.outcomes.index(last)
+    for number, each in enumerate(page.outcomes):
+        if number != before:
+            word = "before  " if number > before else "after   "
+            yield f"{word} {each.source.partition}:{each.source.offset} {ending_text(each, now_ms=now_ms)}"
+    if not page.complete:
+        yield f"the newest {page.looked_at:,} outcomes were looked at; there may be older ones"
+
+
+def _place_text(place: RecordPlace) -> str:
+    return f"{printable(place.topic)}:{place.partition}:{place.offset}"
 
 
 def _content_lines(content: PendingContent | None) -> Iterator[str]:

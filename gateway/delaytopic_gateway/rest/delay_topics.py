@@ -21,6 +21,7 @@ from delaytopic_gateway.documents import (
     delay_topic_document,
     record_page,
 )
+from delaytopic_gateway.rest.addresses import ends_before, with_address
 from delaytopic_gateway.service.gateway import Gateway, hidden_headers
 from delaytopic_process.errors import ProgramError
 
@@ -67,12 +68,16 @@ def rest(gateway: Gateway) -> APIRouter:
         return record_page(gateway.pending(served, selection.to_parameters(), selection.limit))
 
     @router.post("/{namespace}/{name}/records", status_code=202, summary="Schedule a record")
-    def schedule(namespace: Namespace, name: Name, record: NewRecord) -> Accepted:
+    def schedule(namespace: Namespace, name: Name, record: NewRecord, response: Response) -> Accepted:
         served = gateway.served(namespace, name, Right.WRITE)
         outgoing = record.to_record()
+        ends = ends_before(gateway, served, response)
         written = gateway.schedule(served, outgoing)
         times = [header for header in outgoing.headers if header[0] in (DELIVER_AT, DELIVER_AFTER)]
-        return Accepted(partition=written.partition, offset=written.offset, due_ms=due_ms(times, written.timestamp_ms))
+        accepted = Accepted(
+            partition=written.partition, offset=written.offset, due_ms=due_ms(times, written.timestamp_ms)
+        )
+        return with_address(accepted, namespace, name, (written.partition, written.offset), ends, response)
 
     @router.get("/{namespace}/{name}/records/{id:path}", summary="Read a pending record by its id, with its content")
     def read_record(
@@ -83,16 +88,25 @@ def rest(gateway: Gateway) -> APIRouter:
         return gateway.record_with(served, id, partition)
 
     @router.delete("/{namespace}/{name}/records/{id:path}", status_code=202, summary="Cancel a pending record")
-    def cancel(namespace: Namespace, name: Name, id: Id, partition: Partition = None) -> Accepted:
+    def cancel(namespace: Namespace, name: Name, id: Id, response: Response, partition: Partition = None) -> Accepted:
         served = gateway.served(namespace, name, Right.WRITE)
-        written = gateway.cancel(served, gateway.record_with(served, id, partition))
-        return Accepted(partition=written.partition, offset=written.offset)
+        # First: what is pending after it ends behind it.
+        ends = ends_before(gateway, served, response)
+        record = gateway.record_with(served, id, partition)
+        written = gateway.cancel(served, record)
+        accepted = Accepted(partition=written.partition, offset=written.offset)
+        return with_address(accepted, namespace, name, (record.partition, record.offset), ends, response)
 
     @router.patch("/{namespace}/{name}/records/{id:path}", status_code=202, summary="Move a pending record")
-    def move(namespace: Namespace, name: Name, id: Id, time: NewTime, partition: Partition = None) -> Accepted:
+    def move(
+        namespace: Namespace, name: Name, id: Id, time: NewTime, response: Response, partition: Partition = None
+    ) -> Accepted:
         served = gateway.served(namespace, name, Right.WRITE)
         asked_ms = time.due_ms(gateway.now_ms())
-        moved = gateway.move(served, gateway.record_with(served, id, partition), asked_ms)
-        return Accepted(partition=moved.written.partition, offset=moved.written.offset, due_ms=moved.due_ms)
+        ends = ends_before(gateway, served, response)
+        record = gateway.record_with(served, id, partition)
+        moved = gateway.move(served, record, asked_ms)
+        accepted = Accepted(partition=moved.written.partition, offset=moved.written.offset, due_ms=moved.due_ms)
+        return with_address(accepted, namespace, name, (record.partition, record.offset), ends, response)
 
     return router

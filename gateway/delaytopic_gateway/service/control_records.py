@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-from delaytopic_api.records import ACTION_CANCEL, DELIVER_ACTION, DELIVER_AFTER, DELIVER_AT, DELIVER_ID, Headers
+from delaytopic_api.records import (
+    ACTION_CANCEL,
+    DELIVER_ACTION,
+    DELIVER_AFTER,
+    DELIVER_AT,
+    DELIVER_ID,
+    DELIVER_REQUESTED_BY,
+    Headers,
+)
 from delaytopic_api.relay import LONGEST_SHOWN_BYTES, PendingContent, PendingRecord
 from delaytopic_api.values import Dialect
 from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.errors import ConflictError
 from delaytopic_gateway.service.served_topics import ServedTopic
 
+LONGEST_NAME_BYTES = 256
 NEAREST_MOVE_MS = 5_000
 """A record that is due sooner is not moved: it could leave before the relay has read of its new time."""
 
@@ -74,6 +83,19 @@ def moving(served: ServedTopic, record: PendingRecord, due_ms: int, now_ms: int)
         content_bytes(content.value, content.value_base64),
         [*headers, (DELIVER_AT, b"%d" % due_ms)],
     )
+
+
+def requested_by(served: ServedTopic, record: OutgoingRecord, caller: str) -> OutgoingRecord:
+    """Return a record that names who asks for it, for the outcome; the same one where nobody would tell it.
+
+    A record that is moved has the name of who moves it.
+    """
+    headers = [header for header in record.headers if header[0] != DELIVER_REQUESTED_BY]
+    if served.outcomes is None or served.dialect is not Dialect.NATIVE or not caller:
+        return record._replace(headers=headers)
+    # A user's name has no bound of its own.
+    name = caller.encode()[:LONGEST_NAME_BYTES].decode("utf-8", "ignore").encode()
+    return record._replace(headers=[*headers, (DELIVER_REQUESTED_BY, name)])
 
 
 def _key(record: PendingRecord) -> bytes | None:

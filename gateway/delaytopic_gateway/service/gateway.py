@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from delaytopic_api.relay import PendingRecord
+from delaytopic_api.relay import Outcome, PendingRecord, RecordPlace
 from delaytopic_gateway.access.bounds.pages import share_of_each
-from delaytopic_gateway.access.rights import LoopbackAccess, Right, Rights, demand
+from delaytopic_gateway.access.rights import ANYBODY, CALLER, LoopbackAccess, Right, Rights, demand
 from delaytopic_gateway.client.new_records import OutgoingRecord, Written
 from delaytopic_gateway.client.pending import PendingReport, place_of, report
 from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.errors import ConflictError, ForbiddenError, RecordMissingError, RelayUnreachableError
-from delaytopic_gateway.service.control_records import cancelling, moving
+from delaytopic_gateway.kafka.endings import Endings, Search
+from delaytopic_gateway.service.control_records import cancelling, moving, requested_by
 from delaytopic_gateway.service.served_topics import Ask, Cluster, ServedTopic, ServedTopics
 from delaytopic_gateway.service.state import State
 
@@ -161,6 +162,30 @@ class Gateway:
             raise RecordMissingError(f"the record {partition}:{offset} is no longer pending in {served.full_name}")
         return found[0]
 
+    def outcome_ends(self, served: ServedTopic) -> Mapping[int, int]:
+        """Return where the outcomes end now, by partition; nothing where relays write none.
+
+        What is pending after this was asked for has its outcome behind it.
+        """
+        return self.cluster.outcomes.ends(served.outcomes) if served.outcomes is not None else {}
+
+    def outcome(self, served: ServedTopic, partition: int, offset: int, start: int, wait_s: float) -> Search:
+        """Search the outcome of the schedule at a place of the source, from an offset on; wait for it so long."""
+        topic = _demand_outcomes(served)
+        place = RecordPlace(topic=served.source, partition=partition, offset=offset)
+        found = self.cluster.outcomes.first(topic, place, start, wait_s)
+        return found if found.outcome is None else found._replace(outcome=_shown(served, found.outcome))
+
+    def endings(self, served: ServedTopic, name: str, partition: int | None) -> Endings:
+        """Return the outcomes of an id among the newest, the last one first. Raises `ConflictError` without any topic.
+
+        A topic may be shared: those of other sources are left out.
+        """
+        topic = _demand_outcomes(served)
+        found = self.cluster.outcomes.newest(topic, name.encode(), partition)
+        own = [_shown(served, each) for each in found.outcomes if each.source.topic == served.source]
+        return replace(found, outcomes=own)
+
     def schedule(self, served: ServedTopic, record: OutgoingRecord) -> Written:
         """Write a new record."""
         demand(served.writable, served.namespace)
@@ -169,12 +194,12 @@ class Gateway:
                 f"records of {served.full_name} are written in dialect {served.dialect}, "
                 "which only its own clients write"
             )
-        return self.cluster.write(served.source, record, None)
+        return self._write(served, record, None)
 
     def cancel(self, served: ServedTopic, record: PendingRecord) -> Written:
         """Write the command that cancels a pending record, behind it in its partition."""
         demand(served.writable, served.namespace)
-        return self.cluster.write(served.source, cancelling(served, record), record.partition)
+        return self._write(served, cancelling(served, record), record.partition)
 
     def move(self, served: ServedTopic, record: PendingRecord, due_ms: int) -> Moved:
         """Write the record that replaces a pending one, behind it in its partition.
@@ -185,5 +210,23 @@ class Gateway:
         behind = self.pending(served, {"partition": record.partition}, 0).ingest_lag
         if behind:
             raise ConflictError(f"relays have {behind} records of this partition still to read; move it in a moment")
-        written = self.cluster.write(served.source, moving(served, record, due_ms, self.now_ms()), record.partition)
+        written = self._write(served, moving(served, record, due_ms, self.now_ms()), record.partition)
         return Moved(record, due_ms, written)
+
+    def _write(self, served: ServedTopic, record: OutgoingRecord, partition: int | None) -> Written:
+        named = requested_by(served, record, CALLER.get(ANYBODY).name)
+        return self.cluster.write(served.source, named, partition)
+
+
+def _demand_outcomes(served: ServedTopic) -> str:
+    if served.outcomes is None:
+        raise ConflictError(
+            f"{served.full_name} has no topic of outcomes, so that nobody knows how its schedules ended; name one in "
+            "spec.outcomes"
+        )
+    return served.outcomes
+
+
+def _shown(served: ServedTopic, outcome: Outcome) -> Outcome:
+    """Return an outcome for who asks: the words of a header are for who may see headers."""
+    return outcome if served.writable else outcome.model_copy(update={"requested_by": None})

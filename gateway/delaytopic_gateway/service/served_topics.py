@@ -11,6 +11,7 @@ from delaytopic_api.values import Dialect, Ids
 from delaytopic_gateway.client.new_records import OutgoingRecord, Written
 from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.relay_listing import RelayAnswer
+from delaytopic_gateway.kafka.endings import OutcomeTopics
 from delaytopic_gateway.kafka.window import DeadLetterTopics
 from delaytopic_gateway.service.state import State
 
@@ -31,11 +32,14 @@ class ServedTopic:
     max_delay_ms: int
     writable: bool = True
     """True if who asks may write here, and see what records hold."""
+    outcomes: str | None = None
+    """The topic of outcomes; None where relays write none."""
 
     @classmethod
     def of(cls, settings: Settings) -> ServedTopic:
         """Return the served of a DelayTopic with these settings."""
         schedule = settings.schedule
+        outcomes = getattr(settings, "outcomes", None)
         return cls(
             settings.namespace,
             settings.name,
@@ -47,6 +51,7 @@ class ServedTopic:
             schedule.ids,
             schedule.fixed_delay is not None,
             schedule.max_delay.ms,
+            outcomes=outcomes.topic if outcomes is not None else None,
         )
 
     @property
@@ -98,6 +103,11 @@ class Cluster(Protocol):
     @property
     def letters(self) -> DeadLetterTopics:
         """Its dead-letter topics."""
+        ...
+
+    @property
+    def outcomes(self) -> OutcomeTopics:
+        """Its topics of outcomes."""
         ...
 
     def read(self, topic: str, last: int) -> Iterable[RawRecord]:

@@ -35,8 +35,13 @@ from delaytopic_relay.core.second_clock import ClockState
 from delaytopic_relay.delivery.reachability import ANY, Trouble
 from delaytopic_relay.engine.snapshot import LoopSnapshot
 
-STEPS_MS = (1_000, 2_000, 5_000)
-"""Bin edges are these times powers of ten."""
+_S, _M, _H = 1_000, 60_000, 3_600_000
+EDGES_MS = (
+    *(1 * _S, 2 * _S, 5 * _S, 10 * _S, 20 * _S, 30 * _S),
+    *(1 * _M, 2 * _M, 5 * _M, 10 * _M, 20 * _M, 30 * _M),
+    *(1 * _H, 2 * _H, 5 * _H, 10 * _H),
+)
+"""Ends of bins, relative to now: times that people say in one word. The look-ahead is no longer than a day."""
 
 
 class BacklogStats(NamedTuple):
@@ -50,13 +55,8 @@ class BacklogStats(NamedTuple):
 
 
 def bin_edges_ms(look_ahead_ms: int) -> tuple[int, ...]:
-    """Ends of the histogram's bins, relative to now: 1, 2, 5, 10, 20, 50 ... seconds, and the look-ahead itself."""
-    edges: list[int] = []
-    scale = 1
-    while scale * STEPS_MS[0] < look_ahead_ms:
-        edges += [step * scale for step in STEPS_MS if step * scale < look_ahead_ms]
-        scale *= 10
-    return (*edges, look_ahead_ms)
+    """Ends of the histogram's bins, relative to now: those within the look-ahead, and the look-ahead itself."""
+    return (*(edge for edge in EDGES_MS if edge < look_ahead_ms), look_ahead_ms)
 
 
 def backlog_stats(shard: Shard, now_ms: int, look_ahead_ms: int) -> BacklogStats:

@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urljoin
 from tests.support.gateway.dead_letters import LettersOfAScene
 from tests.support.relay.statuses import relay_status, shard
 
-from delaytopic_api.relay import ShardState
+from delaytopic_api.relay import Outcome, RecordPlace, ShardState
 from delaytopic_api.values import Dialect, Ids
 from delaytopic_gateway.access.guard import AuditLine
 from delaytopic_gateway.access.rights import Access, LoopbackAccess
@@ -23,6 +23,8 @@ from delaytopic_gateway.app import gateway_app
 from delaytopic_gateway.client.new_records import OutgoingRecord, Written
 from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.relay_listing import RelayAnswer
+from delaytopic_gateway.errors import TopicMissingError
+from delaytopic_gateway.kafka.endings import Endings, Search
 from delaytopic_gateway.server import serving
 from delaytopic_gateway.service.gateway import Gateway
 from delaytopic_gateway.service.served_topics import Cluster, ServedTopic
@@ -73,6 +75,38 @@ class Answer(NamedTuple):
 
 
 @dataclass
+class OutcomesOfAScene:
+    """The `OutcomeTopics` of a scene: one topic, in memory, whose outcomes have their places as offsets."""
+
+    told: list[tuple[int, Outcome]] = field(default_factory=list)
+    """Partition and outcome."""
+    waited_s: list[float] = field(default_factory=list)
+    broken: str | None = None
+    """The reason why it cannot be read."""
+
+    def ends(self, topic: str) -> Mapping[int, int]:
+        self._demand()
+        return {number: sum(partition == number for partition, _ in self.told) for number in range(4)}
+
+    def _demand(self) -> None:
+        if self.broken is not None:
+            raise TopicMissingError(self.broken)
+
+    def first(self, topic: str, schedule: RecordPlace, start: int, wait_s: float) -> Search:
+        self.waited_s.append(wait_s)
+        of_partition = [outcome for partition, outcome in self.told if partition == schedule.partition]
+        for offset, outcome in enumerate(of_partition):
+            if offset >= start and outcome.source == schedule:
+                return Search(outcome, offset)
+        return Search(None, max(start, len(of_partition)))
+
+    def newest(self, topic: str, name: bytes, partition: int | None) -> Endings:
+        self._demand()
+        found = [each for number, each in self.told if (each.id or "").encode() == name and partition in (None, number)]
+        return Endings(found[::-1], len(self.told), is_whole=True)
+
+
+@dataclass
 class Scene:
     """A gateway's surroundings: what waits, what is written, what is noted."""
 
@@ -83,6 +117,7 @@ class Scene:
     past: dict[str, list[RawRecord]] = field(default_factory=dict)
     """Records of topics."""
     letters: LettersOfAScene = field(default_factory=LettersOfAScene)
+    outcomes: OutcomesOfAScene = field(default_factory=OutcomesOfAScene)
     states: dict[str, State] = field(default_factory=dict)
     """By the full name of a DelayTopic."""
     ingest_lag: int = 0
@@ -98,6 +133,7 @@ class Scene:
         self.past.clear()
         self.audit.clear()
         self.letters = LettersOfAScene()
+        self.outcomes = OutcomesOfAScene()
         self.states.clear()
         return self
 

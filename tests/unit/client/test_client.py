@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from delaytopic.client import DelayedTopic, partition_of
+from delaytopic.client import DelayedTopic, OutcomesUnreadableError, Place, partition_of
 
 TOPIC = "shop.delayed"
 AT = datetime(2026, 11, 21, 15, 1, 26, 270_000, tzinfo=timezone(timedelta(hours=1)))
@@ -22,11 +22,16 @@ class Recorder:
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
+        self.callbacks: list[Any] = []
         self.asked = 0
         self.partitions = 12
 
-    def produce(self, topic: str, *args: Any, **kwargs: Any) -> None:
+    def produce(self, topic: str, *args: Any, on_delivery: Any = None, **kwargs: Any) -> None:
         self.records.append({"topic": topic, **kwargs})
+        self.callbacks.append(on_delivery)
+
+    def poll(self, *args: Any, **kwargs: Any) -> None:
+        raise AssertionError("nobody awaits an answer")
 
     def list_topics(self, *args: Any, **kwargs: Any) -> Any:
         self.asked += 1
@@ -137,6 +142,76 @@ def test_what_the_relay_would_refuse_is_not_sent(
     with pytest.raises(ValueError, match=text):
         wrong(delayed)
     assert producer.records == []
+
+
+class Acknowledged:
+    """A message of which Kafka has told the place."""
+
+    def topic(self) -> str:
+        return TOPIC
+
+    def partition(self) -> int:
+        return 9
+
+    def offset(self) -> int:
+        return 17
+
+
+def test_a_handle_has_its_place_once_kafka_told_it(producer: Recorder, delayed: DelayedTopic) -> None:
+    told: list[Any] = []
+    scheduled = delayed.schedule("pay", id="order-17", on_delivery=lambda error, _: told.append(error))
+    before = scheduled.place
+    producer.callbacks[0](None, Acknowledged())
+
+    assert (scheduled.id, scheduled.key, before, scheduled.place) == (
+        "order-17",
+        "order-17",
+        None,
+        Place(TOPIC, 9, 17),
+    )
+    assert told == [None]
+
+
+def test_a_handle_of_a_record_that_kafka_refused_has_no_place(producer: Recorder, delayed: DelayedTopic) -> None:
+    scheduled = delayed.schedule("pay", id="order-17")
+    producer.callbacks[0]("too large", Acknowledged())
+
+    assert scheduled.place is None
+
+
+def test_a_handle_cancels_with_its_key(producer: Recorder, delayed: DelayedTopic) -> None:
+    delayed.schedule("pay", id="order-17", key="customer-4").cancel()
+
+    assert producer.records[1]["key"] == b"customer-4"
+    assert producer.records[1]["headers"] == [("deliver-id", b"order-17"), ("deliver-action", b"cancel")]
+
+
+def test_every_record_names_who_asks_for_it(producer: Recorder) -> None:
+    delayed = DelayedTopic(producer, TOPIC, requested_by="shop-desk")
+    delayed.schedule("pay", id="order-17")
+    delayed.cancel("order-17")
+
+    assert [record["headers"][-1] for record in producer.records] == [("deliver-requested-by", b"shop-desk")] * 2
+
+
+def test_a_name_of_who_asks_that_is_too_long_is_refused(producer: Recorder) -> None:
+    with pytest.raises(ValueError, match="requested_by has 1 to 256 bytes"):
+        DelayedTopic(producer, TOPIC, requested_by="é" * 129)
+
+
+def test_a_handle_without_an_id_cannot_cancel(delayed: DelayedTopic) -> None:
+    with pytest.raises(ValueError, match="sent without an id"):
+        delayed.schedule("pay").cancel()
+
+
+def test_a_cancel_whose_outcome_nobody_reads_is_sent_and_its_answer_says_so(
+    producer: Recorder, delayed: DelayedTopic
+) -> None:
+    answer = delayed.cancel("order-17")
+
+    assert len(producer.records) == 1
+    with pytest.raises(OutcomesUnreadableError, match=r"the cancel was sent, and nobody reads what became of it"):
+        answer.result(0)
 
 
 def test_the_topic_is_asked_for_its_partitions_now_and_then(producer: Recorder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -16,7 +17,11 @@ from delaytopic_process.errors import ProgramError
 AT_ONCE: Final = 8
 """Requests that are worked on, or whose answers are being sent. Each takes a thread, and up to some ten MiB."""
 OF_ONE_TEAM: Final = 3
+AWAITED_AT_ONCE: Final = 6
+"""Requests for outcomes: they wait for what relays do, and nobody else may have to wait for them."""
+AWAITED_OF_ONE_TEAM: Final = 2
 WAITING_OF_ONE_TEAM: Final = 16
+_OF_OUTCOMES: Final = re.compile(r"/v1/delaytopics/[^/]+/[^/]+/outcomes(/|$)")
 _FORM: Final = b"application/x-www-form-urlencoded"
 _SMALL: Final = 64 << 10
 """So much of an answer the server keeps without waiting for the reader."""
@@ -31,6 +36,7 @@ class Bounds:
         self._refuse = refuse
         self._bodies = Bodies()
         self._turns = Turns(AT_ONCE, OF_ONE_TEAM, WAITING_OF_ONE_TEAM)
+        self._waits = Turns(AWAITED_AT_ONCE, AWAITED_OF_ONE_TEAM, WAITING_OF_ONE_TEAM)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request when its turn comes, or refuse it."""
@@ -42,7 +48,8 @@ class Bounds:
             body = await self._bodies.read(team, receive)
             if _FORM not in dict(scope["headers"]).get(b"content-type", b""):
                 demand_simple(body)
-            async with self._turns.turn(team):
+            turns = self._waits if _OF_OUTCOMES.match(scope["path"]) else self._turns
+            async with turns.turn(team):
                 await self._app(scope, _Replayed(body, receive), patient(send))
         except Refused as error:
             await self._refuse(scope, (error.status, str(error)))(scope, receive, send)

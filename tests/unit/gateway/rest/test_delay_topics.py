@@ -105,7 +105,9 @@ def test_a_new_record_says_when_and_what(scene: Scene) -> None:
 
     answer = scene.send("POST", f"{BASE}/records", document)
 
-    assert (answer.status, answer.document) == (202, {"partition": 0, "offset": 1, "dueMs": NOW_MS + 5_400_000})
+    unknown = {"outcomesFrom": None, "outcome": None}
+    accepted = {"partition": 0, "offset": 1, "dueMs": NOW_MS + 5_400_000, **unknown}
+    assert (answer.status, answer.document) == (202, accepted)
     headers = [
         ("own", b"x"),
         ("null", None),
@@ -291,6 +293,8 @@ def test_every_operation_is_described(scene: Scene) -> None:
         ("get", "/{namespace}/{name}/records/{id}"),
         ("delete", "/{namespace}/{name}/records/{id}"),
         ("patch", "/{namespace}/{name}/records/{id}"),
+        ("get", "/{namespace}/{name}/outcomes"),
+        ("get", "/{namespace}/{name}/outcomes/{place}"),
         ("get", "/{namespace}/{name}/dead-letters"),
         ("get", "/{namespace}/{name}/dead-letters/{place}"),
         ("post", "/{namespace}/{name}/dead-letters/resend"),

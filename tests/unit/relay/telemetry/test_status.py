@@ -18,7 +18,7 @@ from delaytopic_relay.telemetry.status import BacklogStats, backlog_stats, bin_e
 NOW_MS = 1_024_000
 """A moment at which a second and a slot of the calendar begin."""
 LOOK_AHEAD_MS = 60_000
-EDGES_MS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 60_000)
+EDGES_MS = (1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000)
 SLOT_MS = 1 << SLOT_BITS
 
 
@@ -44,8 +44,11 @@ def stats_of(shard: AnyShard) -> BacklogStats:
     return backlog_stats(shard, NOW_MS, LOOK_AHEAD_MS)
 
 
-def test_bins_end_at_one_two_and_five_times_powers_of_ten_and_at_the_look_ahead() -> None:
-    assert bin_edges_ms(600_000) == (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 600_000)
+def test_bins_end_at_times_that_people_say_in_one_word_and_at_the_look_ahead() -> None:
+    assert bin_edges_ms(600_000) == (
+        *(1_000, 2_000, 5_000, 10_000, 20_000, 30_000),
+        *(60_000, 120_000, 300_000, 600_000),
+    )
 
 
 def test_a_look_ahead_that_is_an_edge_by_itself_is_there_once() -> None:
@@ -77,7 +80,7 @@ def test_what_is_due_beyond_the_look_ahead_is_pending_and_in_no_bin() -> None:
 def test_narrow_slices_are_counted_whole() -> None:
     shard = shard_with(index={Slice(NOW_MS + 3_000, 1_000): 4, Slice(NOW_MS + 30_000, 1_000): 5})
 
-    assert stats_of(shard) == BacklogStats(9, 0, None, NOW_MS + 3_000, histogram(to_5=4, to_50=5))
+    assert stats_of(shard) == BacklogStats(9, 0, None, NOW_MS + 3_000, histogram(to_5=4, to_60=5))
 
 
 def test_what_is_taken_in_and_not_yet_in_the_backlog_is_counted_by_when_it_is_due() -> None:
@@ -85,7 +88,7 @@ def test_what_is_taken_in_and_not_yet_in_the_backlog_is_counted_by_when_it_is_du
 
     shard.ingest([schedule(NOW_MS + 40_000, 7)], 8, {})
 
-    assert stats_of(shard) == BacklogStats(2, 0, None, NOW_MS + 900, histogram(to_1=1, to_50=1))
+    assert stats_of(shard) == BacklogStats(2, 0, None, NOW_MS + 900, histogram(to_1=1, to_60=1))
 
 
 def test_what_is_on_its_way_from_the_backlog_is_counted_in_its_slice() -> None:
@@ -104,21 +107,21 @@ def test_what_is_on_its_way_to_a_bucket_is_counted_by_when_it_is_due() -> None:
 
     shard.ingest([schedule(NOW_MS + 40_000, 0)], 1, {})
 
-    assert stats_of(shard) == BacklogStats(1, 0, None, NOW_MS + 40_000, histogram(to_50=1))
+    assert stats_of(shard) == BacklogStats(1, 0, None, NOW_MS + 40_000, histogram(to_60=1))
 
 
 def test_a_wide_slice_is_spread_evenly_over_the_bins_it_covers() -> None:
     # Given a minute that begins in ten seconds, with ten records a second
     shard = shard_with(index={Slice(NOW_MS + 10_000, 60_000): 600})
 
-    assert stats_of(shard) == BacklogStats(600, 0, None, NOW_MS + 10_000, histogram(to_20=100, to_50=300, to_60=100))
+    assert stats_of(shard) == BacklogStats(600, 0, None, NOW_MS + 10_000, histogram(to_20=100, to_30=100, to_60=300))
 
 
 def test_of_a_wide_slice_that_has_begun_the_part_before_now_is_overdue_and_the_rest_spread_over_what_is_left() -> None:
     # Given a minute of which half has passed, with ten records a second
     shard = shard_with(index={Slice(NOW_MS - 30_000, 60_000): 600})
 
-    expected = histogram(to_1=10, to_2=10, to_5=30, to_10=50, to_20=100, to_50=100)
+    expected = histogram(to_1=10, to_2=10, to_5=30, to_10=50, to_20=100, to_30=100)
     assert stats_of(shard) == BacklogStats(600, 300, NOW_MS - 30_000, NOW_MS - 30_000, expected)
 
 

@@ -7,19 +7,29 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 
 import pytest
 from starlette.responses import Response
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
-from tests.support.gateway.gateway import REMINDERS, Answer, Scene, gateway_over
+from tests.support.gateway.gateway import REMINDERS, Answer, OutcomesOfAScene, Scene, gateway_over
 from tests.support.gateway.rights import Everybody
 from tests.support.relay.process import wait_for
 
+from delaytopic_api.relay import RecordPlace
 from delaytopic_gateway.access.bounds import connections
-from delaytopic_gateway.access.bounds.room import AT_ONCE, OF_ONE_TEAM, WAITING_OF_ONE_TEAM, patient
+from delaytopic_gateway.access.bounds.room import (
+    AT_ONCE,
+    AWAITED_AT_ONCE,
+    AWAITED_OF_ONE_TEAM,
+    OF_ONE_TEAM,
+    WAITING_OF_ONE_TEAM,
+    patient,
+)
 from delaytopic_gateway.client.relay_listing import RelayAnswer
 from delaytopic_gateway.errors import ApiServerUnreachableError
+from delaytopic_gateway.kafka.endings import Search
 from delaytopic_gateway.probes import probes_app
 from delaytopic_gateway.server import serving
 
@@ -165,3 +175,50 @@ def test_a_client_that_does_not_read_its_answer_is_hung_up(monkeypatch: pytest.M
         assert done.wait(20)
 
         assert sum(map(len, received(client))) < len(LARGE)
+
+
+class AwaitedOutcomes(OutcomesOfAScene):
+    """Outcomes that come when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+        self.asked = threading.Semaphore(0)
+
+    def first(self, topic: str, schedule: RecordPlace, start: int, wait_s: float) -> Search:
+        self.asked.release()
+        assert self.go_on.wait(60)
+        return super().first(topic, schedule, start, wait_s)
+
+
+def test_callers_that_await_outcomes_hold_nobody_else_up() -> None:
+    outcomes = AwaitedOutcomes()
+    scene = Scene({replace(REMINDERS, outcomes="outcomes"): []}, outcomes=outcomes)
+    users = [f"user-{number}" for number in range(AWAITED_AT_ONCE)]
+    with gateway_over(scene, Everybody()), ThreadPoolExecutor(AWAITED_AT_ONCE + 1) as threads:
+        awaited = [threads.submit(scene.get, f"{BASE}/outcomes/0:1?wait=20s", User=user) for user in users]
+        assert all(outcomes.asked.acquire(timeout=30) for _ in users)
+        others = [scene.get(BASE, User=user).status for user in users]
+        outcomes.go_on.set()
+
+        assert others == [200] * AWAITED_AT_ONCE
+        assert [each.result(30).status for each in awaited] == [202] * AWAITED_AT_ONCE
+
+
+def test_one_team_awaits_few_outcomes_at_once() -> None:
+    outcomes = AwaitedOutcomes()
+    scene = Scene({replace(REMINDERS, outcomes="outcomes"): []}, outcomes=outcomes)
+    asked = AWAITED_OF_ONE_TEAM + 1
+    with gateway_over(scene, Everybody()), ThreadPoolExecutor(asked + 1) as threads:
+        awaited = [threads.submit(scene.get, f"{BASE}/outcomes/0:1?wait=20s", User="a") for _ in range(asked)]
+        assert all(outcomes.asked.acquire(timeout=30) for _ in range(AWAITED_OF_ONE_TEAM))
+        other = threads.submit(scene.get, f"{BASE}/outcomes/0:2", User="b")
+        is_let_in = outcomes.asked.acquire(timeout=30)
+        outcomes.go_on.set()
+
+        # Two of the first team, and the other one: the third came later.
+        assert (is_let_in, other.result(30).status, [each.result(30).status for each in awaited]) == (
+            True,
+            202,
+            [202] * asked,
+        )
