@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from bench.audit.made_up import HOUR_MS, NOW_MS, THIS_MODULE
 from delaytopic_api.values import Guarantee, Percent
-from delaytopic_audit.audit import report_of
+from delaytopic_audit.audit import reports_of
 from delaytopic_audit.ledger.compaction import last_to_compact, put_together
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.ledger.parts import next_parts
-from delaytopic_audit.model.manifest import Commit, MinuteRange, Part, Range, Run
+from delaytopic_audit.model.manifest import Commit, Part, Range, Run, RunPlan
 from delaytopic_audit.model.rules import Rules
 from delaytopic_audit.model.words import MINUTE_MS, Kind
 from delaytopic_audit.pipeline.ports import silent
@@ -29,6 +30,7 @@ from delaytopic_audit.reading.planning import Offsets, Request, TopicState, make
 from delaytopic_audit.runtime.session import spark_session
 from delaytopic_audit.tables.schemas import COMMANDS, PARTS, RECORDS
 
+NAME = "bench/history"
 PARTITIONS = 12
 READ = 2
 BUCKETS = 60
@@ -48,16 +50,16 @@ RULES = Rules(
 def main(hours: int, records: int, folder: str) -> None:
     """Write the hours, then run and report; a first run and report of nothing warm Java up."""
     spark = spark_session(memory="1g")
-    ledger = Ledger(spark, folder, "bench/history")
+    ledger = Ledger(spark, folder)
     before = _run(spark, ledger, None, NOW_MS - 2 * HOUR_MS, 0)
-    report_of(ledger, before, HOUR_MS, NOW_MS)
-    parts, runs = _history(spark, ledger, before.closed_minute, hours), _waiting(spark, ledger, hours)
+    reports_of(ledger, before, [NAME], HOUR_MS, NOW_MS)
+    parts, runs = _history(spark, ledger, before.states[0].closed_minute, hours), _waiting(spark, ledger, hours)
     before = before.model_copy(update={"parts": parts, "runs": [*runs, *before.runs]})
     started = time.monotonic()
     commit = _run(spark, ledger, before, NOW_MS, records)
     run_s = time.monotonic() - started
     # The hour of the records ended an hour before the run.
-    report = report_of(ledger, commit, (hours + 2) * HOUR_MS, NOW_MS)
+    report = reports_of(ledger, commit, [NAME], (hours + 2) * HOUR_MS, NOW_MS)[NAME]
     assert report.counts is not None
     figures = {"run": run_s, "report": time.monotonic() - started - run_s}
     rounded = {f"{name}Seconds": round(seconds, 2) for name, seconds in figures.items()}
@@ -65,23 +67,28 @@ def main(hours: int, records: int, folder: str) -> None:
 
 
 def _run(spark: SparkSession, ledger: Ledger, last: Commit | None, now_ms: int, records: int) -> Commit:
-    request = Request("bench/history", "source", "target", "source.dlq", RULES, now_ms, trusts_any_clock=True)
-    start = last.plan.ranges[0].end if last is not None else 0
+    request = Request(NAME, "source", "target", "source.dlq", RULES, now_ms, trusts_any_clock=True)
+    before = last.states[0] if last is not None else None
+    start = before.plan.ranges[0].end if before is not None else 0
     offsets = dict.fromkeys(range(READ), Offsets(0, 0, start + records // READ))
     states = {topic: TopicState(topic, topic, offsets) for topic in ("target", "source.dlq", "source")}
 
-    def read(ranges: list[Range]) -> DataFrame:
-        return read_shares(spark, THIS_MODULE, {}, [json.dumps(piece.to_document()) for piece in ranges])
+    def read(ranges: Mapping[int, Sequence[Range]]) -> DataFrame:
+        pieces = [piece for its in ranges.values() for piece in its]
+        return read_shares(spark, THIS_MODULE, {}, [json.dumps(piece.to_document()) for piece in pieces])
 
-    return execute_plan(make_plan(request, states, last), ledger, last, read, silent)
+    plan = RunPlan(sequence=last.sequence + 1 if last is not None else 1, plans=[make_plan(request, states, before)])
+    return execute_plan(plan, ledger, last, read, silent)
 
 
 def _history(spark: SparkSession, ledger: Ledger, end: int, hours: int) -> list[Part]:
     """Write the parts of so many hourly runs, as they are when the last of them has committed."""
     parts: list[Part] = []
     for start in range(end - hours * 60, end, 60):
-        kept, written = next_parts(parts, 0, MinuteRange(start, start + 60), [])
-        parts = [*kept, *(Part(folder=f"runs/00000001-h/{w.start}-{w.end}", **_numbers(w)) for w in written)]
+        parts, _, new = next_parts(parts, 0, range(start, start + 60), [])
+        assert new is not None
+        folder = f"runs/00000001-h/{new.start}-{new.end}"
+        parts.append(Part(folder=folder, start=new.start, end=new.end, runs=new.runs))
     for part in parts:
         for table, rows in _tables(spark, part).items():
             ledger.write(part.folder, table, rows)
@@ -95,12 +102,13 @@ def _waiting(spark: SparkSession, ledger: Ledger, hours: int) -> list[Run]:
         if count := last_to_compact(runs):
             runs = [*runs[:-count], put_together(runs[-count:], f"runs/00000001-h/earlier-{hour}")]
         waits = {"first_minute": FAR_MINUTE, "last_minute": FAR_MINUTE, "commands": WAITING, "rows": WAITING}
-        runs.append(Run(sequence=1, folder=f"runs/00000001-h/{hour}", overdue=0, asks=[], **waits))
+        runs.append(Run(sequence=1, folder=f"runs/00000001-h/{hour}", overdue=0, asks={}, **waits))
     for run in runs:
         number = sf.col("id")
         known = {
             "deadline_ms": sf.lit(FAR_MINUTE * MINUTE_MS),
             "due_ms": sf.lit(FAR_MINUTE * MINUTE_MS),
+            "delay_topic": sf.lit(1),
             "kind": sf.lit(int(Kind.SCHEDULE)),
             "id_hash": sf.xxhash64(number),
             "offset": number,
@@ -111,14 +119,11 @@ def _waiting(spark: SparkSession, ledger: Ledger, hours: int) -> list[Run]:
     return runs
 
 
-def _numbers(written: object) -> dict[str, int]:
-    return {name: getattr(written, name) for name in ("start", "end", "runs")}
-
-
 def _tables(spark: SparkSession, part: Part) -> dict[str, DataFrame]:
     def rows(table: str, each: int, *numbers: str) -> DataFrame:
         frame = spark.range((part.end - part.start) * each)
         known = {
+            "delay_topic": sf.lit(1),
             "minute": part.start + sf.floor(sf.col("id") / each),
             "partition": sf.col("id") % each,
             "bucket": sf.col("id") % each * 7,

@@ -22,7 +22,7 @@ def share_of(_options: dict[str, str], share: str) -> Iterator[pa.RecordBatch]:
     piece = Range.model_validate_json(share)
     for start in range(piece.start, piece.end, BATCH_ROWS):
         yield batch_of(
-            [row for offset in range(start, min(start + BATCH_ROWS, piece.end)) for row in _rows(piece, offset)]
+            {1: [row for offset in range(start, min(start + BATCH_ROWS, piece.end)) for row in _rows(piece, offset)]}
         )
 
 

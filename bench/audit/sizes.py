@@ -15,7 +15,6 @@ from bench.figures.table import Table
 from bench.machine import processors
 
 WORKERS: Final = (1, 2)
-PARALLEL: Final = 4
 _ON_THE_DRIVER: Final = ("--conf", f"spark.driver.host={HOST}", "--conf", "spark.executor.memory=1g")
 
 
@@ -57,7 +56,7 @@ def measure_sizes(work: Work, folder: Path, say: Callable[[str], None]) -> list[
     for workers in WORKERS:
         place = folder / f"workers-{workers}"
         with standalone_spark(place / "spark", workers=workers, cores=max(1, processors() // max(WORKERS))) as spark:
-            options = ("--master", spark.url, "--parallel", str(PARALLEL), *_ON_THE_DRIVER)
+            options = ("--master", spark.url, *_ON_THE_DRIVER)
             for number, hours in enumerate(cases):
                 cost = audit(hours, place / str(number), options, spark.worker_processes)
                 found.append(Size(sum(hour.records for hour in hours), len(hours), workers, cost))

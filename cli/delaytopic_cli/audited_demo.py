@@ -18,7 +18,7 @@ import click
 from delaytopic_api import Settings
 from delaytopic_api.errors import ApiError
 from delaytopic_api.relay import KafkaClient
-from delaytopic_audit.audit import Audit, Options
+from delaytopic_audit.audit import Audit, Audited, Options
 from delaytopic_audit.errors import AuditError
 from delaytopic_audit.model import Report
 from delaytopic_audit.outputs import write_outputs
@@ -74,14 +74,15 @@ def audited_demo(settings: Settings, scenario: Scenario, progress: Callable[[str
     ):
         create_topics(servers.bootstrap_servers, topic_plans([settings], on_own_cluster=False))
         remark = _deliver(settings, scenario, servers, progress)
-        options = Options(
-            ledger=str(directory / "ledger"), window_ms=WINDOW_MS, rules=rules_of(settings, None, None, None), client={}
-        )
+        options = Options(ledger=str(directory / "ledger"), window_ms=WINDOW_MS, client={})
         progress("starting Spark")
         kafka = KafkaClient(bootstrap_servers=servers.bootstrap_servers)
-        audit = Audit(spark_session(), settings, kafka, options)
-        report = audit.run(clock_ms() + AHEAD_MS, progress)
+        audited = Audited(settings, rules_of(settings, None, None, None))
+        audit = Audit(spark_session(), [audited], kafka, options)
+        report = audit.run(clock_ms() + AHEAD_MS, progress)[audited.name]
         audit.done()
+        if isinstance(report, AuditError):
+            raise report
         return report.model_copy(update={"remarks": [remark]})
 
 

@@ -5,7 +5,7 @@ AuditError
 +-- CannotJudge        the topics': what they hold does not allow a verdict; the text says why, and what would
 +-- ReadingError       Kafka's: a range could not be read to its end; nothing was committed, run it again
 +-- LedgerError        the ledger's: it cannot be read or written
-|   +-- OvertakenError  another audit of the same DelayTopic was quicker: what it wrote counts, and is whole
+|   +-- OvertakenError  another audit with the same ledger was quicker: what it wrote counts, and is whole
 +-- SparkMissingError  the machine's: no Spark, no Java, or no jars of the connector
 """
 

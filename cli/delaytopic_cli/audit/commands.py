@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final, NoReturn
@@ -15,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.relay import KafkaClient
-from delaytopic_audit.audit import Audit, Options, Reader, check_topics, report_of
+from delaytopic_audit.audit import Audit, Audited, Options, Reader, Result, check_topics, reports_of
 from delaytopic_audit.errors import AuditError, SparkMissingError
 from delaytopic_audit.ledger import Ledger
 from delaytopic_audit.pipeline import Progress, silent
@@ -40,8 +39,6 @@ from delaytopic_process.command_line import NearChoice, listen_address
 from delaytopic_process.errors import InputError
 
 SOONEST_MS: Final = 1_000
-PARALLEL: Final = 4
-"""Audits at once. Of a small one most is planning, by one thread of the driver: four take two processors."""
 
 
 @click.command(short_help="Read what is new, judge it, and write the report.")
@@ -77,16 +74,11 @@ PARALLEL: Final = 4
     show_default=True,
     help="Who reads Kafka: the relays' client library, or Spark's official connector.",
 )
-@click.option(
-    "--parallel",
-    type=click.IntRange(min=1),
-    default=PARALLEL,
-    show_default=True,
-    help="Audit so many DelayTopics of the file at once, with one Spark.",
-)
 @spark_options
 def run(**given: Any) -> int:
-    """Audit the DelayTopics of a file, with one Spark: each run goes on where the last one ended.
+    """Audit the DelayTopics of a file together: each run goes on where the last one ended.
+
+    A ledger may have DelayTopics come and go: what it knows of those that a run is not for stays as it is.
 
     With --every, DelayTopics may come into FILE and go. While it cannot be used, those of before are audited.
 
@@ -108,7 +100,7 @@ def run(**given: Any) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     def audit_all(spark: SparkSession, topics: Topics) -> list[int]:
-        return _each(spark, lambda settings: _audit(spark, settings, kafka, client, given), topics, given["parallel"])
+        return _audit(spark, topics, kafka, client, given)
 
     if given["every"] is not None:
         return _go_on(topics, audit_all, given)
@@ -145,18 +137,10 @@ def _with_topics(
     topics: Topics, kafka: KafkaClient, client: dict[str, str], given: dict[str, Any]
 ) -> tuple[list[Settings], list[int]]:
     """Return what can be audited, and the exit codes of the others: Spark need not start to say why."""
-    now_ms, audited, codes = clock_ms(), list[Settings](), list[int]()
-    for settings in topics:
-        try:
-            refused = check_topics(settings, kafka, _options(settings, client, given, now_ms), now_ms)
-        except AuditError as error:
-            codes.append(publish_failure(error, full_name(settings), given))
-            continue
-        if refused is None:
-            audited.append(settings)
-        else:
-            codes.append(publish(refused, given))
-    return audited, codes
+    now_ms = clock_ms()
+    refused = check_topics(_audited(topics, given), kafka, _options(client, given, now_ms), now_ms)
+    codes = [_publish(name, result, given) for name, result in refused.items()]
+    return [each for each in topics if full_name(each) not in refused], codes
 
 
 def _go_on(topics: Topics, audit_all: Callable[[SparkSession, Topics], list[int]], given: dict[str, Any]) -> int:
@@ -180,23 +164,6 @@ def _go_on(topics: Topics, audit_all: Callable[[SparkSession, Topics], list[int]
     with serving(listen_address("--serve", given["serve"]), verdicts, live_seconds(every)) as port:
         _progress(given)(f"serving verdicts on port {port}")
         return _with_spark(topics, given, audit_again_and_again)
-
-
-def _each(spark: SparkSession, audit: Callable[[Settings], int], topics: Topics, parallel: int) -> list[int]:
-    """Return the exit codes of the audits of all topics, so many at once."""
-    at_once = min(parallel, len(topics))
-    if at_once <= 1:
-        return [audit(settings) for settings in topics]
-    pool = ThreadPoolExecutor(at_once, thread_name_prefix="audit")
-    try:
-        codes = list(pool.map(audit, topics))
-        pool.shutdown()
-        return codes
-    except BaseException:
-        # Of what is under way, Spark's part would be waited for.
-        pool.shutdown(wait=False, cancel_futures=True)
-        spark.sparkContext.cancelAllJobs()
-        raise
 
 
 def _with_spark(topics: Topics, given: dict[str, Any], work: Callable[[SparkSession], int]) -> int:
@@ -241,37 +208,56 @@ def has_ended(spark: SparkSession) -> bool:
 
 
 def _audit(
-    spark: SparkSession, settings: Settings, kafka: KafkaClient, client: dict[str, str], given: dict[str, Any]
-) -> int:
-    """Audit one DelayTopic: what goes wrong with it is no matter of the others."""
-    now_ms, name, progress = clock_ms(), full_name(settings), _progress(given)
-    progress(f"{name}: auditing")
+    spark: SparkSession, topics: Topics, kafka: KafkaClient, client: dict[str, str], given: dict[str, Any]
+) -> list[int]:
+    """Audit the DelayTopics, and return the exit code of each: what goes wrong with one is no matter of the others."""
+    now_ms, names = clock_ms(), [full_name(each) for each in topics]
+    if not topics:
+        return []
     try:
-        audit = Audit(spark, settings, kafka, _options(settings, client, given, now_ms))
-        result = audit.run(now_ms, lambda line: progress(f"{name}: {line}"))
-        code = publish(result, given, spark)
-        tell_local(result, settings, kafka.bootstrap_servers)
-        audit.done()
+        audit = Audit(spark, _audited(topics, given), kafka, _options(client, given, now_ms))
+        results = audit.run(now_ms, _progress(given))
     except AuditError as error:
-        return publish_failure(error, name, given)
-    except InputError:
-        raise
+        return [publish_failure(error, name, given) for name in names]
     except Exception as error:
         if given["every"] is None:
             raise
-        return publish_bug(error, name, given)
-    return code
+        return [publish_bug(error, name, given) for name in names]
+    codes = []
+    for settings, name in zip(topics, names, strict=True):
+        codes.append(_publish(name, results[name], given, spark))
+        tell_local(results[name], settings, kafka.bootstrap_servers)
+    try:
+        audit.done()
+    except AuditError as error:
+        codes.append(fail(error))
+    return codes
+
+
+def _publish(name: str, result: Result, given: dict[str, Any], spark: SparkSession | None = None) -> int:
+    """Write the report on a DelayTopic, or say why there is none, and return the exit code; raises InputError."""
+    try:
+        if isinstance(result, AuditError):
+            raise result
+        return publish(result, given, spark)
+    except AuditError as error:
+        return publish_failure(error, name, given)
+
+
+def _audited(topics: Topics, given: dict[str, Any]) -> list[Audited]:
+    """Return the DelayTopics with the rules that they are judged by."""
+    times = (given["grace"], given["loss_horizon"], given["retention"])
+    return [Audited(settings, rules_of(settings, *times)) for settings in topics]
 
 
 def _progress(given: dict[str, Any]) -> Progress:
     return silent if given["quiet"] else show_progress
 
 
-def _options(settings: Settings, client: dict[str, str], given: dict[str, Any], now_ms: int) -> Options:
+def _options(client: dict[str, str], given: dict[str, Any], now_ms: int) -> Options:
     return Options(
         ledger=given["ledger"],
         window_ms=_window_ms(given),
-        rules=rules_of(settings, given["grace"], given["loss_horizon"], given["retention"]),
         client=client,
         reader=Reader(given["reader"]),
         trusts_any_clock=given["any_clock"],
@@ -309,10 +295,11 @@ def report(**given: Any) -> int:
     """
     try:
         spark = _spark(given)
-        ledger = Ledger(spark, given["ledger"], given["name"])
+        ledger = Ledger(spark, given["ledger"])
         last = ledger.last_commit()
-        if last is None:
+        found = {} if last is None else reports_of(ledger, last, [given["name"]], _window_ms(given), clock_ms())
+        if given["name"] not in found:
             raise InputError(f"--ledger: no run of {given['name']} is in {ledger.place}")
-        return publish(report_of(ledger, last, _window_ms(given), clock_ms()), given, spark)
+        return publish(found[given["name"]], given, spark)
     except AuditError as error:
         return publish_failure(error, given["name"], given)

@@ -51,7 +51,7 @@ def ledger_options(command: F) -> F:
             default="audit-ledger",
             show_default=True,
             metavar="PLACE",
-            help="Folder or URL for what runs remember: any that Spark's file systems take.",
+            help="Folder or URL for what runs remember of all DelayTopics: any that Spark's file systems take.",
         ),
         click.option(
             "--output",

@@ -59,8 +59,10 @@ def publish(result: Report, given: dict[str, Any], spark: SparkSession | None = 
     return 0 if missed_is_success else EXIT_CODES[result.verdict]
 
 
-def tell_local(result: Report, settings: Settings, bootstrap_servers: str) -> None:
+def tell_local(result: Report | AuditError, settings: Settings, bootstrap_servers: str) -> None:
     """Leave the report with the `delaytopic local` that runs this DelayTopic on this machine, for its console."""
+    if isinstance(result, AuditError):
+        return
     sources = [
         (state, {topic.source for topic in state.topics})
         for state in running_states()

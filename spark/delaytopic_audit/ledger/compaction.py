@@ -6,12 +6,12 @@ what is large enough to be read by itself stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from delaytopic_audit.ledger.parts import FAN, FAN_BITS
 from delaytopic_audit.ledger.retention import joined_ranges
-from delaytopic_audit.model.manifest import Run
+from delaytopic_audit.model.manifest import Asked, Run
 
 MOST_ROWS: Final = 8_000_000
 """Rows of a run that was put together, at the most: some files, which a task each writes in seconds."""
@@ -39,10 +39,14 @@ def put_together(runs: Sequence[Run], folder: str) -> Run:
         last_minute=max(last, default=None),
         commands=sum(run.commands for run in runs),
         overdue=sum(run.overdue for run in runs),
-        asks=joined_ranges(piece for run in runs for piece in run.asks),
+        asks={number: joined_ranges(_asks_of(number, runs)) for number in {n for run in runs for n in run.asks}},
         rows=sum(run.rows for run in runs),
         runs=sum(run.runs for run in runs),
     )
+
+
+def _asks_of(number: int, runs: Sequence[Run]) -> Iterator[Asked]:
+    return (piece for run in runs for piece in run.asks.get(number, []))
 
 
 def _last_of_size(runs: Sequence[Run], size: int, most_rows: int) -> tuple[int, int]:

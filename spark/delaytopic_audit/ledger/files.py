@@ -68,7 +68,7 @@ class Files:
             if not self.exists(name):
                 raise LedgerError(f"{self.place(name)} cannot be written: {_said(error)}") from error
         if self.read(name) != text:
-            raise OvertakenError(f"{self.place(name)} is there already: another audit of this DelayTopic was quicker")
+            raise OvertakenError(f"{self.place(name)} is there already: another audit was quicker")
 
     def put(self, name: str, text: str) -> None:
         """Write a file whole or not at all, in the place of one that is there."""

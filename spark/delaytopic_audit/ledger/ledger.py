@@ -1,4 +1,5 @@
-"""Edge: the ledger of one DelayTopic: plans, tables and commits, on any file system that Spark takes.
+"""Edge: the ledger of a class, or of any DelayTopics that are audited together: plans, tables and commits, on any file
+system that Spark takes.
 
     plans/<run>.json          what a run is to read; there until its outputs are written
     runs/<run>-<attempt>/...  its tables, of no meaning without the commit
@@ -11,19 +12,21 @@ Nobody has to know if the other is still alive: of any number of attempts at a r
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+import pyarrow as pa  # type: ignore[import-untyped]
 from pydantic import ValidationError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from delaytopic_audit.errors import LedgerError, OvertakenError
 from delaytopic_audit.ledger.files import Files
-from delaytopic_audit.model.manifest import Commit, Plan
+from delaytopic_audit.model.manifest import Commit, RunPlan
 
-SORTING = ("deadline_ms", "kind", "partition", "offset", "at_partition", "at_offset")
+SORTING = ("deadline_ms", "delay_topic", "kind", "partition", "offset", "at_partition", "at_offset")
 """The order of records: by deadline, and the same whatever tasks it came from."""
 ROWS_PER_GROUP = 100_000
 ROWS_PER_FILE = 1_000_000
@@ -37,21 +40,21 @@ _SORTED_FILE: dict[str, str] = {
     "parquet.writer.version": "PARQUET_2_0",
     **_NO_DICTIONARIES,
 }
-Document = TypeVar("Document", Plan, Commit)
+Document = TypeVar("Document", RunPlan, Commit)
 
 
 class Ledger:
-    """One DelayTopic's ledger."""
+    """One ledger."""
 
-    def __init__(self, spark: SparkSession, root: str, delay_topic: str) -> None:
-        """`root` is a folder or URL that may hold several ledgers; `delay_topic` is `namespace/name`.
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        """`root` is its folder or URL.
 
         Raises LedgerError for a folder of this machine with executors on others.
         """
         require_shared(root, str(spark.sparkContext.master))
         self._spark = spark
         self._attempts: set[str] = set()
-        self._files = Files(spark, f"{root.rstrip('/')}/{delay_topic.replace('/', '.')}")
+        self._files = Files(spark, root)
 
     @property
     def place(self) -> str:
@@ -65,33 +68,33 @@ class Ledger:
         names = self._documents("commits")
         return self._commit(names[-1]) if names else None
 
-    def open_plan(self) -> Plan | None:
+    def open_plan(self) -> RunPlan | None:
         """Return the plan of a run that did not come to its end."""
         names = self._documents("plans")
         if not names:
             return None
-        return _parsed(Plan, self._files.read(f"plans/{names[-1]}"), names[-1])
+        return _parsed(RunPlan, self._files.read(f"plans/{names[-1]}"), names[-1])
 
-    def write_plan(self, plan: Plan) -> None:
+    def write_plan(self, plan: RunPlan) -> None:
         """Write the plan before anything is read; raises OvertakenError when another run was quicker."""
         self._files.create(f"plans/{_name(plan.sequence)}.json", _text(plan))
 
-    def close_plan(self, plan: Plan) -> None:
+    def close_plan(self, plan: RunPlan) -> None:
         """Remove the plan after the outputs are written."""
         self._files.delete(f"plans/{_name(plan.sequence)}.json")
 
     def commit(self, commit: Commit) -> None:
         """Make the run count; raises OvertakenError when another one came first."""
-        name = f"{_name(commit.plan.sequence)}.json"
+        name = f"{_name(commit.sequence)}.json"
         self._files.create(f"commits/{name}", _text(commit))
         # Whoever comes so late that the commit of the run before was removed already finds no file in the way.
         if self._documents("commits")[-1] > name:
             self._files.delete(f"commits/{name}")
-            raise OvertakenError(f"{self.place}: other runs came after run {commit.plan.sequence} already")
+            raise OvertakenError(f"{self.place}: other runs came after run {commit.sequence} already")
 
     # -- tables
 
-    def begin(self, plan: Plan) -> str:
+    def begin(self, plan: RunPlan) -> str:
         """Return a folder for this attempt at a run."""
         folder = f"runs/{_name(plan.sequence)}-{secrets.token_hex(4)}"
         self._attempts.add(folder)
@@ -132,6 +135,11 @@ class Ledger:
             return self._empty(schema)
         return self._spark.read.schema(schema).parquet(*places)
 
+    def table_of(self, schema: StructType, rows: Iterable[Mapping[str, object]]) -> DataFrame:
+        """Return a small table of these rows, which Spark's planner knows as a list of values."""
+        # From Arrow's columns, as a list of rows would go through a Python worker.
+        return self._spark.createDataFrame(pa.Table.from_pylist(list(rows), to_arrow_schema(schema)), schema)
+
     def _empty(self, schema: StructType) -> DataFrame:
         """Return no rows in a way that Spark's planner knows: a list of none would ask a Python worker."""
         nothing = self._spark.range(0).filter(sf.lit(False))
@@ -147,7 +155,7 @@ class Ledger:
         What an earlier commit counted, and this one does not, goes before that commit does: a sweep that was killed is
         made up for by the next. What later runs write is theirs.
         """
-        names, living, sequence = self._documents("commits"), last.folders, _name(last.plan.sequence)
+        names, living, sequence = self._documents("commits"), last.folders, _name(last.sequence)
         for name in names[:-1]:
             for table in sorted(self._commit(name).tables - last.tables):
                 self._files.delete(table)
@@ -177,8 +185,8 @@ def _name(sequence: int) -> str:
     return f"{sequence:08d}"
 
 
-def _text(document: Plan | Commit) -> str:
-    return document.model_dump_json(by_alias=True, exclude_none=True, indent=1) + "\n"
+def _text(document: RunPlan | Commit) -> str:
+    return document.model_dump_json(by_alias=True, exclude_none=True) + "\n"
 
 
 def _parsed(kind: type[Document], text: str, name: str) -> Document:

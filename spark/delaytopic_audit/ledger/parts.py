@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from delaytopic_audit.model.manifest import MinuteRange, Part
+from delaytopic_audit.model.manifest import Part
 
 FAN_BITS: Final = 3
 FAN: Final = 1 << FAN_BITS
@@ -17,7 +17,7 @@ FAN: Final = 1 << FAN_BITS
 
 
 class Rewrite(NamedTuple):
-    """A part that a run writes: the rows of other parts that stay as they are, and what it graded of these minutes."""
+    """A part that a run writes, with the rows of other parts that stay as they are."""
 
     start: int
     end: int
@@ -26,25 +26,27 @@ class Rewrite(NamedTuple):
 
 
 def next_parts(
-    parts: Sequence[Part], floor: int, closing: MinuteRange, graded: Sequence[MinuteRange]
-) -> tuple[list[Part], list[Rewrite]]:
-    """Return the parts that stay as they are, and those that a run writes, both by time.
+    parts: Sequence[Part], floor: int, closed: Sequence[int], again: Sequence[int]
+) -> tuple[list[Part], list[Rewrite], Rewrite | None]:
+    """Return the parts that stay as they are, those to write again, and the new one, if any.
 
-    Minutes before `floor` are forgotten. The run closes the minutes of `closing`, and grades those and some earlier
-    ones: `graded`.
+    Minutes before `floor` are forgotten by every DelayTopic. `closed` are the minutes that the run grades for the first
+    time, and `again` those that it grades again. What is graded again stays in a part that has its minute; without any,
+    it is of the new one.
     """
     left = [part for part in parts if part.end > floor]
-    written: list[Rewrite] = []
-    if closing.start < closing.end:
-        new = Rewrite(*closing, runs=1, sources=())
+    news = [*closed, *(minute for minute in again if not any(_has(part, minute) for part in left))]
+    new = None
+    if news:
+        new = Rewrite(min(news), max(news) + 1, runs=1, sources=())
         while len(like := _last_of_size(left, new.runs)) >= FAN - 1:
             left = left[: -len(like)]
-            runs = new.runs + sum(part.runs for part in like)
-            new = Rewrite(like[0].start, new.end, runs, (*like, *new.sources))
-        written = [new]
-    again = [part for part in left if any(_overlap(part, bounds) for bounds in graded)]
-    rewritten = [Rewrite(part.start, part.end, part.runs, (part,)) for part in again]
-    return [part for part in left if part not in again], [*rewritten, *written]
+            runs, sources = new.runs + sum(part.runs for part in like), (*like, *new.sources)
+            bounds = (*(part.start for part in like), new.start), (*(part.end for part in like), new.end)
+            new = Rewrite(min(bounds[0]), max(bounds[1]), runs, sources)
+    stay = [part for part in left if not any(_has(part, minute) for minute in again)]
+    rewritten = [Rewrite(part.start, part.end, part.runs, (part,)) for part in left if part not in stay]
+    return stay, rewritten, new
 
 
 def _last_of_size(parts: Sequence[Part], runs: int) -> list[Part]:
@@ -61,5 +63,5 @@ def _size(runs: int) -> int:
     return (runs.bit_length() - 1) // FAN_BITS
 
 
-def _overlap(part: Part, bounds: MinuteRange) -> bool:
-    return part.start < bounds.end and bounds.start < part.end
+def _has(part: Part, minute: int) -> bool:
+    return part.start <= minute < part.end

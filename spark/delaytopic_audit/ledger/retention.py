@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import Any
 
-from delaytopic_audit.model.manifest import Range, Run
+from delaytopic_audit.model.manifest import Asked, Run
 
 
 def remembered(runs: Sequence[Run], floor: int) -> list[Run]:
@@ -30,31 +29,23 @@ def remembered(runs: Sequence[Run], floor: int) -> list[Run]:
     return found
 
 
-def forgotten_asks(runs: Iterable[Run], floor: int, before: Iterable[Range]) -> list[Range]:
-    """Return the source's offsets of forgotten records: those from `before`, and of the runs that lose theirs."""
-    gone = [piece for run in runs if run.last_minute is not None and run.last_minute < floor for piece in run.asks]
-    return joined_ranges((*before, *gone))
+def forgotten_asks(runs: Iterable[Run], floor: int, number: int, before: Iterable[Asked]) -> list[Asked]:
+    """Return the offsets of forgotten source records of a DelayTopic: those from `before`, and of the runs that lose
+    theirs. `number` is the DelayTopic's.
+    """
+    gone = (run for run in runs if run.last_minute is not None and run.last_minute < floor)
+    return joined_ranges((*before, *(piece for run in gone for piece in run.asks.get(number, []))))
 
 
-def joined_ranges(pieces: Iterable[Range]) -> list[Range]:
-    """Return ranges of the source in their order, with those put together that follow upon each other."""
-    ordered = sorted((piece for piece in pieces if piece.end > piece.start), key=_place)
-    return [piece for _, found in groupby(ordered, lambda piece: piece.partition) for piece in _joined(found)]
-
-
-_WITHOUT_RECORDS: dict[str, Any] = {"first_minute": None, "last_minute": None, "overdue": 0, "asks": [], "rows": 0}
-
-
-def _joined(pieces: Iterable[Range]) -> list[Range]:
-    """Return ranges of one partition, in order, with those put together that follow upon each other."""
-    found: list[Range] = []
-    for piece in pieces:
-        if found and found[-1].end == piece.start:
-            found[-1] = found[-1].model_copy(update={"end": piece.end})
+def joined_ranges(pieces: Iterable[Asked]) -> list[Asked]:
+    """Return offsets of a source in their order, with those put together that follow upon each other."""
+    found: list[Asked] = []
+    for piece in sorted(piece for piece in pieces if piece.end > piece.start):
+        if found and (found[-1].partition, found[-1].end) == piece[:2]:
+            found[-1] = found[-1]._replace(end=piece.end)
         else:
             found.append(piece)
     return found
 
 
-def _place(piece: Range) -> tuple[int, int]:
-    return piece.partition, piece.start
+_WITHOUT_RECORDS: dict[str, Any] = {"first_minute": None, "last_minute": None, "overdue": 0, "asks": {}, "rows": 0}

@@ -73,15 +73,17 @@ class Remarked(Range):
 
 
 class Plan(Model):
-    """The ranges that one run reads, and the moment up to which it judges. A repeated run has the same plan."""
+    """The ranges of one DelayTopic that a run reads, and the moment up to which it judges."""
 
-    schema_version: Literal[1] = 1
     delay_topic: str
     """`namespace/name`."""
+    number: int
+    """The number by which tables know it, in their column `delay_topic`: another one whenever its audit begins anew,
+    so that rows of before are nobody's."""
     sequence: int
-    """Counts the runs of a ledger from 1."""
+    """Counts the runs that judged it from 1."""
     epoch: int
-    """Counts the times the audit began anew; only runs of the last epoch count."""
+    """Counts the times that its audit began anew."""
     planned_at_ms: int
     """Taken before the ends of the ranges."""
     source: str
@@ -103,6 +105,34 @@ class Plan(Model):
     """Remarks on what could not be learned, one sentence each."""
 
 
+class Refused(Model):
+    """A DelayTopic that a run could not judge. What is known of it stays as it was."""
+
+    delay_topic: str
+    """`namespace/name`."""
+    reasons: list[str]
+    """One sentence each."""
+    unread: bool = False
+    """True: Kafka did not let it be read, and the next run may."""
+
+
+class RunPlan(Model):
+    """The plan of one run, with all DelayTopics that it judges. A repeated run has the same plan."""
+
+    schema_version: Literal[2] = 2
+    sequence: int
+    """Counts the runs of a ledger from 1."""
+    plans: list[Plan]
+    """One for each DelayTopic."""
+    refused: list[Refused] = Field(default_factory=list)
+    """Those that were asked for, and that cannot be planned."""
+
+    @property
+    def names(self) -> set[str]:
+        """The DelayTopics that the run was asked for."""
+        return {plan.delay_topic for plan in self.plans} | {each.delay_topic for each in self.refused}
+
+
 class MinuteRange(NamedTuple):
     """Minutes from `start`, up to and without `end`."""
 
@@ -110,15 +140,26 @@ class MinuteRange(NamedTuple):
     end: int
 
 
+class Asked(NamedTuple):
+    """Offsets of one partition of a source: from `start`, up to and without `end`."""
+
+    partition: int
+    start: int
+    end: int
+
+
 class Part(Model):
-    """The verdicts of some minutes in a row. Each minute that is graded and remembered is in one part."""
+    """The verdicts of some minutes. Each graded minute of a DelayTopic that is remembered is in one part.
+
+    DelayTopics with other graces close other minutes in a run, so parts may overlap in time.
+    """
 
     folder: str
     """The folder of its tables, relative to the ledger."""
     start: int
     """The first minute."""
     end: int
-    """The first minute after it."""
+    """The first minute after the last."""
     runs: int
     """The number of runs that graded it first: parts of as many are put together."""
 
@@ -143,8 +184,8 @@ class Run(Model):
     """Rows of its table of commands."""
     overdue: int
     """Rows of its table of overdue records."""
-    asks: list[Range]
-    """The ranges of the source that it read."""
+    asks: dict[int, list[Asked]]
+    """The offsets of sources that it read, by the number of the DelayTopic."""
     rows: int
     """The rows of its table of records."""
     runs: int = 1
@@ -201,20 +242,15 @@ class ClockReading(Model):
     """The least difference, milliseconds."""
 
 
-class Commit(Model):
-    """The end of a run, with the tables that it wrote. Readers list commits, never folders."""
+class State(Model):
+    """A DelayTopic as the last run that judged it has left it."""
 
-    schema_version: Literal[2] = 2
     plan: Plan
     closed_minute: int
     """Minutes before this one are graded."""
     floor_minute: int = 0
     """Minutes before this one are forgotten."""
-    runs: list[Run]
-    """All runs that count, this one last."""
-    parts: list[Part]
-    """The verdicts, by time; of a minute before `floorMinute`, no rows count."""
-    forgotten: list[Range] = Field(default_factory=list)
+    forgotten: list[Asked] = Field(default_factory=list)
     """Offsets of the source whose records are all of minutes that are forgotten."""
     read: list[TopicRead]
     clocks: list[ClockReading]
@@ -233,10 +269,30 @@ class Commit(Model):
     formerly: list[GradedUntil] = Field(default_factory=list)
     """Other latenesses than that of the plan's rules by which minutes are graded that count, by time."""
 
-    @property
-    def folder(self) -> str:
-        """The folder of this run's tables, which no other run has, nor another attempt at this one."""
-        return self.runs[-1].folder
+
+class Commit(Model):
+    """The end of a run, with the tables that it wrote. Readers list commits, never folders."""
+
+    schema_version: Literal[3] = 3
+    sequence: int
+    """The number of the run."""
+    folder: str
+    """The folder of this run's tables, which no other run has, nor another attempt at this one."""
+    states: list[State]
+    """All DelayTopics that are remembered: those that this run judged, and others as they were."""
+    refused: list[Refused] = Field(default_factory=list)
+    """DelayTopics that this run was asked for, and could not judge."""
+    numbers: int
+    """The greatest number that a DelayTopic has had."""
+    runs: list[Run]
+    """All runs that count, this one last."""
+    parts: list[Part]
+    """The verdicts, in the order in which they were graded first. No rows count of a number that is not among
+    `states`, nor of a minute before the `floorMinute` of its DelayTopic."""
+
+    def state_of(self, delay_topic: str) -> State | None:
+        """Return what is known of a DelayTopic, `namespace/name`."""
+        return next((state for state in self.states if state.plan.delay_topic == delay_topic), None)
 
     @property
     def tables(self) -> set[str]:

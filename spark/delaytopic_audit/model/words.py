@@ -37,6 +37,8 @@ class Kind(IntEnum):
     IGNORED = 8
     """A record on the source topic that asks for nothing, as a relay wrote it beside a delivery; or that nobody here
     can read."""
+    UNREAD = 9
+    """No record: a range that Kafka did not let be read. `reason` says why."""
 
 
 class Outcome(StrEnum):

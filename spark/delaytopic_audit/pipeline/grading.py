@@ -2,217 +2,259 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
-from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.ledger.parts import Rewrite, next_parts
-from delaytopic_audit.model.manifest import OF_PART, Commit, CountedFrom, GradedUntil, MinuteRange, Part, Plan, Run
-from delaytopic_audit.model.rules import Rules
-from delaytopic_audit.model.words import MINUTE_MS, Kind, minute_of
+from delaytopic_audit.model.manifest import CountedFrom, GradedUntil, MinuteRange, Part, Run
+from delaytopic_audit.model.words import Kind
+from delaytopic_audit.pipeline.members import Judged, Members
 from delaytopic_audit.pipeline.ports import Progress
 from delaytopic_audit.tables.digests import compared, digests, merged
-from delaytopic_audit.tables.frames import is_kind, is_put_off
+from delaytopic_audit.tables.frames import is_kind, is_put_off, minute
 from delaytopic_audit.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
 from delaytopic_audit.tables.minutes import deadline_within, ranges_of, within
-from delaytopic_audit.tables.schemas import COMMANDS, DIGESTS, PARTS, RECORDS, WITHDRAWALS
+from delaytopic_audit.tables.schemas import COMMANDS, DIGESTS, GRADED, PARTS, RECORDS, WITHDRAWALS
 from delaytopic_audit.tables.verdicts import findings, histogram, sums, telling_minutes, verdicts
+
+_KEY = ("delay_topic", "minute")
 
 
 @dataclass(frozen=True)
 class Grading:
     """The minutes that a run graded, and where their verdicts are."""
 
-    closed_minute: int
     parts: list[Part]
     first_minute: int | None
     last_minute: int | None
-    restated_minutes: int
-    beyond_retention: int
+    restated_minutes: dict[int, int] = field(default_factory=dict)
+    """Minutes that were graded before, by number of the DelayTopic; the same is true of the next."""
+    beyond_retention: dict[int, int] = field(default_factory=dict)
+    """Records of minutes that are forgotten."""
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """The minutes that can be graded: from `floor`, up to and without `closed`; before `graded_before` they were."""
+class Before:
+    """The tables that earlier runs have left: the folder of the last digests, and parts."""
 
-    floor: int
-    graded_before: int
-    closed: int
-
-    @property
-    def closing(self) -> MinuteRange:
-        """The minutes that are graded for the first time."""
-        return MinuteRange(max(self.floor, self.graded_before), self.closed)
+    folder: str | None
+    parts: list[Part]
 
 
-def bounds_of(plan: Plan, last: Commit | None) -> Bounds:
-    """Return the minutes that can be graded: each is closed once the grace after its end has passed.
-
-    A closed minute stays so when a clock goes back, and a forgotten one when retention becomes longer.
-    """
-    closed = minute_of(plan.planned_at_ms - plan.rules.grace_ms)
-    before = last.closed_minute if last is not None else None
-    closed = max(closed, before or 0)
-    floor = max(last.floor_minute if last is not None else 0, closed - plan.rules.retention_ms // MINUTE_MS)
-    return Bounds(floor, before if before is not None else floor, closed)
-
-
-def counted_from(plan: Plan, last: Commit | None) -> list[CountedFrom]:
+def counted_from(judged: Judged) -> list[CountedFrom]:
     """Return from which minute on each further threshold counts: one that is new, from the first that is closed now.
 
     What was graded without it kept no latenesses. Minutes before that are graded again would not be all of them, but
     those in which something came late.
     """
-    known = {each.lateness_ms: each.minute for each in last.counted} if last is not None else {}
-    first = bounds_of(plan, last).closing.start
+    known = {each.lateness_ms: each.minute for each in judged.last.counted} if judged.last is not None else {}
+    first = judged.bounds.open_from
     return [
         CountedFrom(lateness_ms=each.lateness_ms, minute=known.get(each.lateness_ms, first))
-        for each in plan.rules.thresholds
+        for each in judged.plan.rules.thresholds
     ]
 
 
-def graded_formerly(plan: Plan, last: Commit | None) -> list[GradedUntil]:
+def graded_formerly(judged: Judged) -> list[GradedUntil]:
     """Return the latenesses of rules before these, as far as minutes that were graded by them are remembered."""
+    last, floor = judged.last, judged.bounds.floor
     if last is None:
         return []
-    bounds, former = bounds_of(plan, last), last.plan.rules.lateness_ms
-    known = [each for each in last.formerly if each.minute > bounds.floor]
-    if former != plan.rules.lateness_ms and last.closed_minute > bounds.floor:
+    former = last.plan.rules.lateness_ms
+    known = [each for each in last.formerly if each.minute > floor]
+    if former != judged.plan.rules.lateness_ms and last.closed_minute > floor:
         known.append(GradedUntil(lateness_ms=former, minute=last.closed_minute))
     return known
 
 
 def grade(
-    plan: Plan,
+    members: Members,
     ledger: Ledger,
     folder: str,
     records: DataFrame,
     runs: Sequence[Run],
-    last: Commit | None,
+    before: Before,
     progress: Progress,
 ) -> Grading:
     """Write the run's digests, verdicts, histogram and findings. `runs` are those before and this one, unfinished."""
-    bounds = bounds_of(plan, last)
-    before = [last.folder] if last is not None else []
+    table = members.table(ledger)
     delta = digests(records).persist()
-    totals = _totals(delta, bounds)
+    totals = _totals(delta, table)
     # Of minutes that were graded before, no digests are kept: what comes for them is joined.
-    state = merged(ledger.read(before, "digests", DIGESTS), delta).filter(sf.col("minute") >= bounds.closing.start)
+    former = ledger.read([before.folder] if before.folder is not None else [], "digests", DIGESTS)
+    state = _of_members(merged(former, delta), table, sf.col("minute") >= sf.col("open_from"))
     state = ledger.write(folder, "digests", state)
+    graded = ledger.stage(folder, "graded", _graded(state, delta, table))
     delta.unpersist()
-    again = set(totals.again)
-    differs = {row.minute: row.differs for row in compared(state.filter(within([bounds.closing]))).collect()}
-    graded = ranges_of(differs.keys() | again)
-    progress(f"grading {sum(end - start for start, end in graded):,} minutes")
-    # All of them, and not only those that something came for: none has digests any more.
-    before_closing = [MinuteRange(start, min(end, bounds.closing.start)) for start, end in graded]
-    disagreeing = {minute for minute, odd in differs.items() if odd}
-    judged = _judged(plan.rules, ledger, folder, _Graded(graded, disagreeing, before_closing), runs, progress)
-    kept, written = next_parts(last.parts if last is not None else [], bounds.floor, bounds.closing, graded)
-    stays = ~within(graded) & (sf.col("minute") >= bounds.floor)
-    parts = _write_parts(plan.rules, ledger, folder, written, reduce(DataFrame.unionByName, judged), stays)
-    for frame in judged:
-        frame.unpersist()
+    minutes = _minutes_of(graded)
+    progress(f"grading {sum(row.delay_topics for row in minutes):,} minutes")
+    closed, again = ([row.minute for row in minutes if row[name]] for name in ("is_new", "is_again"))
+    stay, rewritten, new = next_parts(before.parts, members.floor, closed, again)
+    parts = {part.folder: part for part in stay}
+    if minutes:
+        grader = _Grader(ledger, folder, table, graded, minutes, progress)
+        judged = grader.judged(runs)
+        parts |= _Parts(ledger, folder, table, graded, rewritten, new).write(judged, members.thresholds)
+        for frame in judged:
+            frame.unpersist()
     return Grading(
-        closed_minute=bounds.closed,
-        parts=sorted([*kept, *parts], key=lambda part: part.start),
-        first_minute=totals.first,
-        last_minute=totals.last,
-        restated_minutes=len(again),
-        beyond_retention=totals.forgotten or 0,
+        # A part that was written again is where it was: they are in the order in which they were graded first.
+        parts=[parts.pop(part.folder) for part in before.parts if part.folder in parts] + list(parts.values()),
+        first_minute=min((row.first for row in totals), default=None),
+        last_minute=max((row.last for row in totals), default=None),
+        restated_minutes={row.delay_topic: row.again for row in totals},
+        beyond_retention={row.delay_topic: row.forgotten or 0 for row in totals},
     )
 
 
-def _totals(delta: DataFrame, bounds: Bounds) -> Row:
-    """Return the first and the last minute, the records of forgotten ones, and the minutes that were graded before."""
-    graded_before = within([MinuteRange(bounds.floor, bounds.graded_before)])
-    (row,) = delta.agg(
+def _of_members(rows: DataFrame, table: DataFrame, which: Column) -> DataFrame:
+    """Return the rows of DelayTopics that are remembered for which a condition on their rules and bounds holds."""
+    return rows.join(sf.broadcast(table), "delay_topic").filter(which).select(*rows.columns)
+
+
+def _totals(delta: DataFrame, table: DataFrame) -> list[Row]:
+    """Return for each DelayTopic the first and the last minute, the records of forgotten ones, and the number of
+    minutes that were graded before.
+    """
+    bounded = delta.join(sf.broadcast(table), "delay_topic")
+    grouped = bounded.groupBy("delay_topic").agg(
         sf.min("minute").alias("first"),
         sf.max("minute").alias("last"),
-        sf.sum(sf.when(sf.col("minute") < bounds.floor, sf.col("records"))).alias("forgotten"),
-        sf.collect_set(sf.when(graded_before, sf.col("minute"))).alias("again"),
-    ).collect()
-    return row
+        sf.sum(sf.when(sf.col("minute") < sf.col("floor"), sf.col("records"))).alias("forgotten"),
+        sf.count_distinct(sf.when(_is_again(), sf.col("minute"))).alias("again"),
+    )
+    return grouped.collect()
 
 
-def _minutes_of(rows: DataFrame) -> set[int]:
-    return {row.minute for row in rows.select("minute").distinct().collect()}
+def _is_again() -> Column:
+    return (sf.col("minute") >= sf.col("floor")) & (sf.col("minute") < sf.col("open_from"))
 
 
-def _write_parts(
-    rules: Rules, ledger: Ledger, folder: str, written: Sequence[Rewrite], judged: DataFrame, stays: Column
-) -> list[Part]:
-    """Write the tables of these parts: what was judged, beside those of their sources' rows that stay."""
-    summed = sums(judged, rules).persist()
-    telling = judged.filter(within(ranges_of(telling_minutes(summed))))
-    new = {"verdicts": verdicts(summed, rules), "histogram": histogram(summed), "findings": findings(telling, rules)}
-    parts = []
-    for start, end, runs, sources in written:
-        part = Part(folder=f"{folder}/{start}-{end}", start=start, end=end, runs=runs)
-        for table in OF_PART:
-            rows = new[table].filter(within([MinuteRange(start, end)]))
-            before = ledger.read([source.folder for source in sources], table, PARTS[table])
-            ledger.write(part.folder, table, before.filter(stays).unionByName(rows) if sources else rows)
-        parts.append(part)
-    summed.unpersist()
-    return parts
+def _graded(state: DataFrame, delta: DataFrame, table: DataFrame) -> DataFrame:
+    """Return the minutes to grade: those that are closed now, and those of before that something came for."""
+    is_closed = sf.col("is_judged") & (sf.col("minute") < sf.col("closed"))
+    closed = compared(_of_members(state, table, is_closed)).withColumn("is_again", sf.lit(False))
+    again = _of_members(delta, table, _is_again()).select(*_KEY).distinct()
+    again = again.select(*_KEY, sf.lit(True).alias("is_odd"), sf.lit(True).alias("is_again"))
+    return closed.unionByName(again).select(*GRADED.names)
 
 
-class _Graded(NamedTuple):
-    """The minutes to grade; of those closed now the ones whose digests disagree, and those that were graded before."""
-
-    minutes: list[MinuteRange]
-    disagreeing: set[int]
-    again: list[MinuteRange]
-
-
-def _judged(
-    rules: Rules,
-    ledger: Ledger,
-    folder: str,
-    graded: _Graded,
-    runs: Sequence[Run],
-    progress: Progress,
-) -> list[DataFrame]:
-    """Return every record of the graded minutes, record by record where digests do not prove that all is well.
-
-    That is where they disagree, where ids were withdrawn, and in minutes that were graded before. To join is worth
-    remembering: that part is persisted.
-    """
-    records = _records_of(ledger, runs, graded.minutes)
-    withdrawn = _withdrawn(rules, ledger, folder, records, runs)
-    again = {minute for start, end in graded.again for minute in range(start, end)}
-    odd = ranges_of(again | graded.disagreeing | _minutes_of(withdrawn))
-    if not odd:
-        return [judged_alike(records, rules)]
-    progress(f"joining {sum(end - start for start, end in odd):,} minutes record by record")
-    alike = judged_alike(records.filter(~deadline_within(odd)), rules)
-    return [alike, judged_one_by_one(records.filter(deadline_within(odd)), withdrawn, rules).persist()]
+def _minutes_of(graded: DataFrame) -> list[Row]:
+    """Return each minute, of whichever DelayTopics: what tables are read for, and which parts are written."""
+    grouped = graded.groupBy("minute").agg(
+        sf.count(sf.lit(1)).alias("delay_topics"),
+        sf.bool_or("is_odd").alias("is_odd"),
+        sf.bool_or("is_again").alias("is_again"),
+        sf.bool_or(~sf.col("is_again")).alias("is_new"),
+    )
+    return grouped.collect()
 
 
-def _withdrawn(rules: Rules, ledger: Ledger, folder: str, records: DataFrame, runs: Sequence[Run]) -> DataFrame:
-    with_commands = [run.folder for run in runs if run.commands]
-    if not with_commands:
-        return ledger.read([], "withdrawn", WITHDRAWALS)
-    schedules = records.filter(is_kind(Kind.SCHEDULE))
-    commands = ledger.read(with_commands, "commands", COMMANDS)
-    puts_off = not commands.filter(is_kind(Kind.POSTPONE) | is_put_off()).isEmpty()
-    ended = (postponements if puts_off else withdrawals)(schedules, commands, rules.grace_ms)
-    return ledger.write(folder, "withdrawn", ended)
+@dataclass(frozen=True)
+class _Grader:
+    """The judge of the graded minutes; `minutes` are those of any DelayTopic."""
 
+    ledger: Ledger
+    folder: str
+    table: DataFrame
+    graded: DataFrame
+    minutes: Sequence[Row]
+    progress: Progress
 
-def _records_of(ledger: Ledger, runs: Sequence[Run], graded: Sequence[MinuteRange]) -> DataFrame:
-    """Return the rows of these minutes, from the runs that have any of them."""
-    folders = [run.folder for run in runs if any(_overlap(run, bounds) for bounds in graded)]
-    return ledger.read(folders, "records", RECORDS).filter(deadline_within(graded))
+    def judged(self, runs: Sequence[Run]) -> list[DataFrame]:
+        """Return every record of the graded minutes, record by record where digests do not prove that all is well.
+
+        That is where they disagree, where ids were withdrawn, and in minutes that were graded before. To join is worth
+        remembering: that part is persisted.
+        """
+        records = self._records(runs).join(self.graded, [*_KEY]).join(sf.broadcast(self.table), "delay_topic")
+        withdrawn, odd = self._withdrawn(records, runs), {row.minute for row in self.minutes if row.is_odd}
+        if withdrawn is not None:
+            ended = withdrawn.select(*_KEY).distinct().withColumn("has_ended", sf.lit(True))
+            records = records.join(ended, [*_KEY], "left")
+            records = records.withColumn("is_odd", sf.col("is_odd") | sf.coalesce("has_ended", sf.lit(False)))
+            odd |= {row.minute for row in ended.select("minute").distinct().collect()}
+        if not odd:
+            return [judged_alike(records)]
+        self.progress(f"joining {len(odd):,} minutes record by record")
+        if withdrawn is None:
+            withdrawn = self.ledger.read([], "withdrawn", WITHDRAWALS)
+        joined = records.filter(sf.col("is_odd") & deadline_within(ranges_of(odd)))
+        return [judged_alike(records.filter(~sf.col("is_odd"))), judged_one_by_one(joined, withdrawn).persist()]
+
+    def _withdrawn(self, records: DataFrame, runs: Sequence[Run]) -> DataFrame | None:
+        with_commands = [run.folder for run in runs if run.commands]
+        if not with_commands:
+            return None
+        schedules = records.filter(is_kind(Kind.SCHEDULE))
+        commands = self.ledger.read(with_commands, "commands", COMMANDS)
+        puts_off = not commands.filter(is_kind(Kind.POSTPONE) | is_put_off()).isEmpty()
+        ended = (postponements if puts_off else withdrawals)(schedules, commands)
+        return self.ledger.write(self.folder, "withdrawn", ended)
+
+    def _records(self, runs: Sequence[Run]) -> DataFrame:
+        """Return the rows of these minutes, from the runs that have any of them."""
+        bounds = ranges_of(row.minute for row in self.minutes)
+        folders = [run.folder for run in runs if any(_overlap(run, each) for each in bounds)]
+        rows = self.ledger.read(folders, "records", RECORDS).filter(deadline_within(bounds))
+        return rows.withColumn("minute", minute())
 
 
 def _overlap(run: Run, bounds: MinuteRange) -> bool:
     if run.first_minute is None or run.last_minute is None:
         return False
     return run.first_minute < bounds.end and bounds.start <= run.last_minute
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The parts that a run writes: some again, with what was graded again in them, and the new one."""
+
+    ledger: Ledger
+    folder: str
+    table: DataFrame
+    graded: DataFrame
+    rewritten: Sequence[Rewrite]
+    new: Rewrite | None
+
+    def write(self, judged: Sequence[DataFrame], thresholds: Sequence[int]) -> dict[str, Part]:
+        """Write their tables, and return the parts by the folder of the one that each replaces, or by its own."""
+        ruled = reduce(DataFrame.unionByName, judged).join(sf.broadcast(self.table), "delay_topic")
+        summed = sums(ruled, thresholds).persist()
+        rows = {
+            "verdicts": verdicts(summed, self.table, thresholds),
+            "histogram": histogram(summed),
+            "findings": findings(ruled.filter(within(ranges_of(telling_minutes(summed))))),
+        }
+        found = {}
+        for place, each in enumerate(self.rewritten):
+            # A minute that is graded again stays in the first part that has it.
+            which = self._is_in([each]) & ~self._is_in(self.rewritten[:place])
+            found[each.sources[0].folder] = self._write(each, place, rows, which)
+        if self.new is not None:
+            elsewhere = self._is_in(self.rewritten) if self.rewritten else None
+            new = self._write(self.new, len(self.rewritten), rows, ~elsewhere if elsewhere is not None else None)
+            found[new.folder] = new
+        summed.unpersist()
+        return found
+
+    def _write(self, rewrite: Rewrite, place: int, rows: Mapping[str, DataFrame], which: Column | None) -> Part:
+        """Write one, with the rows of graded minutes for which a condition holds; all of them without any."""
+        start, end, runs, sources = rewrite
+        part = Part(folder=f"{self.folder}/{place}-{start}-{end}", start=start, end=end, runs=runs)
+        for table, new in rows.items():
+            own = new if which is None else new.join(self.graded, [*_KEY]).filter(which).select(*new.columns)
+            if sources:
+                before = self.ledger.read([source.folder for source in sources], table, PARTS[table])
+                kept = _of_members(before, self.table, sf.col("minute") >= sf.col("floor"))
+                own = kept.join(self.graded, [*_KEY], "left_anti").unionByName(own)
+            self.ledger.write(part.folder, table, own)
+        return part
+
+    def _is_in(self, rewrites: Sequence[Rewrite]) -> Column:
+        return sf.col("is_again") & within([MinuteRange(each.start, each.end) for each in rewrites])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
 from delaytopic_audit.model.manifest import Range
 
-Read = Callable[[list[Range]], DataFrame]
-"""Gives the extract of some ranges, as one of the readers does."""
+Read = Callable[[Mapping[int, Sequence[Range]]], DataFrame]
+"""Gives the extract of some ranges by the numbers of DelayTopics, as one of the readers does."""
 Progress = Callable[[str], None]
 """Takes one line for people."""
 

@@ -2,56 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from delaytopic_audit.ledger.compaction import last_to_compact, put_together
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.ledger.retention import forgotten_asks, remembered
-from delaytopic_audit.model.manifest import Commit, Plan, Run
-from delaytopic_audit.pipeline.grading import bounds_of, counted_from, grade, graded_formerly
+from delaytopic_audit.model.manifest import Asked, Commit, Plan, Refused, Run, RunPlan, State
+from delaytopic_audit.model.words import MINUTE_MS, minute_of
+from delaytopic_audit.pipeline.grading import Before, Grading, counted_from, grade, graded_formerly
 from delaytopic_audit.pipeline.intake import Intake, ingest
+from delaytopic_audit.pipeline.members import Judged, Members
 from delaytopic_audit.pipeline.ports import Progress, Read
 from delaytopic_audit.tables.schemas import RUNS
 
-STAGING = ("extract", "extract-of-named", "withdrawn")
+STAGING = ("extract", "extract-of-named", "graded", "withdrawn")
 EARLIER: Final = "earlier"
 """Of a run's folder: where it puts the tables of runs before it together."""
 
 
-def execute_plan(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, progress: Progress) -> Commit:
-    """Read, judge, and commit. `last` is the last commit of any epoch.
+class NobodyJudged(Exception):
+    """The end of a run that found no DelayTopic that can be judged: nothing was committed."""
+
+    def __init__(self, refused: Sequence[Refused]) -> None:
+        self.refused = list(refused)
+        super().__init__(f"{len(self.refused)} DelayTopics cannot be judged")
+
+
+def execute_plan(plan: RunPlan, ledger: Ledger, last: Commit | None, read: Read, progress: Progress) -> Commit:
+    """Read, judge, and commit; raises NobodyJudged, and ReadingError.
 
     Killed anywhere before the commit, it has done nothing; carried out again, it does the same.
     """
-    before = last if last is not None and last.plan.epoch == plan.epoch else None
     folder = ledger.begin(plan)
-    intake = ingest(plan, ledger, folder, before, read, progress)
-    runs = list(before.runs) if before is not None else []
-    floor = bounds_of(plan, before).floor
+    runs = list(last.runs) if last is not None else []
+    known = {state.plan.number: state for state in last.states} if last is not None else {}
+    asked_for = [Judged(each, known.get(each.number)) for each in plan.plans]
+    intake = ingest(asked_for, runs, ledger, folder, read, progress)
+    refused = [*plan.refused, *intake.refused]
+    if not intake.judged:
+        raise NobodyJudged(refused)
+    members = Members(intake.judged, _others(plan, last, intake.judged, refused))
     whole = _run(plan, folder, intake)
-    grading = grade(plan, ledger, folder, intake.records, [*runs, _anywhere(whole)], before, progress)
-    done = whole.model_copy(
-        update={
-            "first_minute": grading.first_minute,
-            "last_minute": grading.last_minute,
-        }
-    )
+    before = Before(last.folder if last is not None else None, last.parts if last is not None else [])
+    grading = grade(members, ledger, folder, intake.records, [*runs, _anywhere(whole)], before, progress)
+    done = whole.model_copy(update={"first_minute": grading.first_minute, "last_minute": grading.last_minute})
+    floor = members.floor
+    states = [_state(each, intake, grading) for each in intake.judged]
     commit = Commit(
-        plan=plan,
-        closed_minute=grading.closed_minute,
-        floor_minute=floor,
+        sequence=plan.sequence,
+        folder=folder,
+        states=[_forgetting(state, runs, floor) for state in (*states, *members.others)],
+        refused=refused,
+        numbers=max((last.numbers if last is not None else 0), *(each.number for each in plan.plans)),
         runs=[*_compacted(ledger, folder, remembered(runs, floor), progress), done],
         parts=grading.parts,
-        forgotten=forgotten_asks(runs, floor, before.forgotten if before is not None else []),
-        read=intake.read,
-        clocks=intake.clocks,
-        named=intake.named,
-        out_of_scope=intake.out_of_scope,
-        ancient=intake.ancient,
-        beyond_retention=grading.beyond_retention,
-        restated_minutes=grading.restated_minutes,
-        counted=counted_from(plan, before),
-        formerly=graded_formerly(plan, before),
     )
     for table in STAGING:
         ledger.drop(folder, table)
@@ -60,7 +65,54 @@ def execute_plan(plan: Plan, ledger: Ledger, last: Commit | None, read: Read, pr
     return commit
 
 
-def _run(plan: Plan, folder: str, intake: Intake) -> Run:
+def _others(plan: RunPlan, last: Commit | None, judged: Sequence[Judged], refused: Sequence[Refused]) -> list[State]:
+    """Return the DelayTopics that the run does not judge, as they were, but for what is older than their retention.
+
+    Those of which nothing is left are forgotten, unless the run was asked for them.
+    """
+    if last is None:
+        return []
+    begun = {each.plan.delay_topic for each in judged}
+    wanted = {each.delay_topic for each in refused}
+    now_ms = max(each.plan.planned_at_ms for each in judged)
+    found = []
+    for state in last.states:
+        if state.plan.delay_topic in begun:
+            continue
+        rules = state.plan.rules
+        floor = max(state.floor_minute, minute_of(now_ms - rules.grace_ms) - rules.retention_ms // MINUTE_MS)
+        if floor < state.closed_minute or state.plan.delay_topic in wanted:
+            found.append(state.model_copy(update={"floor_minute": floor}))
+    return found
+
+
+def _state(judged: Judged, intake: Intake, grading: Grading) -> State:
+    """Return a DelayTopic as this run leaves it."""
+    number, bounds = judged.number, judged.bounds
+    return State(
+        plan=judged.plan,
+        closed_minute=bounds.closed,
+        floor_minute=bounds.floor,
+        forgotten=judged.last.forgotten if judged.last is not None else [],
+        read=intake.read[number].topics,
+        clocks=intake.read[number].clocks,
+        named=intake.read[number].named,
+        out_of_scope=intake.read[number].out_of_scope,
+        ancient=intake.read[number].ancient,
+        beyond_retention=grading.beyond_retention.get(number, 0),
+        restated_minutes=grading.restated_minutes.get(number, 0),
+        counted=counted_from(judged),
+        formerly=graded_formerly(judged),
+    )
+
+
+def _forgetting(state: State, runs: Sequence[Run], floor: int) -> State:
+    """Return it with the source records that these runs lose, as all of their minutes are forgotten."""
+    return state.model_copy(update={"forgotten": forgotten_asks(runs, floor, state.plan.number, state.forgotten)})
+
+
+def _run(plan: RunPlan, folder: str, intake: Intake) -> Run:
+    asks = {each.number: _asks_of(each.plan) for each in intake.judged}
     return Run(
         sequence=plan.sequence,
         folder=folder,
@@ -68,9 +120,14 @@ def _run(plan: Plan, folder: str, intake: Intake) -> Run:
         last_minute=None,
         commands=intake.commands,
         overdue=intake.overdue,
-        asks=[piece for piece in plan.ranges if piece.topic == plan.source],
+        asks={number: pieces for number, pieces in asks.items() if pieces},
         rows=intake.rows,
     )
+
+
+def _asks_of(plan: Plan) -> list[Asked]:
+    of_source = (piece for piece in plan.ranges if piece.topic == plan.source)
+    return [Asked(piece.partition, piece.start, piece.end) for piece in of_source if piece.end > piece.start]
 
 
 def _compacted(ledger: Ledger, folder: str, runs: list[Run], progress: Progress) -> list[Run]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial, reduce
 from typing import Any
@@ -20,12 +20,12 @@ from delaytopic_api.records import Headers
 from delaytopic_api.values import Dialect
 from delaytopic_audit.errors import SparkMissingError
 from delaytopic_audit.model.manifest import Range, Role
-from delaytopic_audit.reading.client import ReadingJob
+from delaytopic_audit.reading.client import Reading, ReadingJob
 from delaytopic_audit.reading.decoding import Decode, Row
 from delaytopic_audit.reading.receipts import UNREADABLE, deliveries
 from delaytopic_audit.reading.schedules import dialects_of, plain_schedule
 from delaytopic_audit.reading.settings import connector_settings
-from delaytopic_audit.tables.schemas import EXTRACT
+from delaytopic_audit.tables.schemas import EXTRACT, READ
 
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 MOST_RECORDS_OF_A_TASK = 1_000_000
@@ -42,40 +42,48 @@ def read_by_connector(spark: SparkSession, job: ReadingJob) -> DataFrame:
             "the official Kafka connector is not on Spark's class path:"
             " give its jars with --jars, or read with --reader client"
         )
-    wanted = [piece for piece in job.ranges if piece.end > piece.start]
-    by_role = {role: [piece for piece in wanted if piece.role is role] for role in Role}
-    reads: dict[Role, Callable[[DataFrame], DataFrame]] = {
-        Role.TARGET: lambda records: deliveries(records, job.config.source.topic),
-        Role.SOURCE: lambda records: _asks(records, job),
-        Role.DEAD_LETTER: lambda records: _by_dialect(records.drop("value"), job),
-    }
-    read = [reads[role](_records(spark, job, pieces)) for role, pieces in by_role.items() if pieces]
+    read = [frame for each in job.readings for frame in _frames(spark, job, each)]
     return reduce(DataFrame.unionByName, read) if read else spark.createDataFrame([], EXTRACT)
 
 
-def _asks(records: DataFrame, job: ReadingJob) -> DataFrame:
+def _frames(spark: SparkSession, job: ReadingJob, reading: Reading) -> Iterator[DataFrame]:
+    """Yield the extract of one DelayTopic by the roles of its topics."""
+    wanted = [piece for piece in reading.ranges if piece.end > piece.start]
+    by_role = {role: [piece for piece in wanted if piece.role is role] for role in Role}
+    reads: dict[Role, Callable[[DataFrame], DataFrame]] = {
+        Role.TARGET: lambda records: deliveries(records, reading.config.source.topic),
+        Role.SOURCE: lambda records: _asks(records, reading),
+        Role.DEAD_LETTER: lambda records: _by_dialect(records.drop("value"), reading),
+    }
+    for role, pieces in by_role.items():
+        if pieces:
+            rows = reads[role](_records(spark, job, reading, pieces))
+            yield rows.withColumn("delay_topic", sf.lit(reading.number)).select(*EXTRACT.names)
+
+
+def _asks(records: DataFrame, reading: Reading) -> DataFrame:
     """Return the extract of the source: what is plain in the native dialect by SQL, and the rest by the dialect."""
-    dialects = dialects_of(job.config, job.generations)
+    dialects = dialects_of(reading.config, reading.generations)
     if Dialect.NATIVE not in dialects:
-        return _by_dialect(records, job)
+        return _by_dialect(records, reading)
     if dialects == {Dialect.NATIVE}:
         records = records.drop("value")  # which plays no part
-    read = records.withColumn("plain", plain_schedule(job.config, job.generations))
+    read = records.withColumn("plain", plain_schedule(reading.config, reading.generations))
     # A plain record costs Python a null. Were the others a table of their own, Kafka would be read twice.
-    other = _decoder(job)(sf.when(sf.col("plain").isNull(), sf.struct(*records.columns)))
+    other = _decoder(reading)(sf.when(sf.col("plain").isNull(), sf.struct(*records.columns)))
     return read.select(sf.coalesce("plain", other).alias("row")).select("row.*")
 
 
-def _by_dialect(records: DataFrame, job: ReadingJob) -> DataFrame:
-    return records.select(_decoder(job)(sf.struct(*records.columns)).alias("row")).select("row.*")
+def _by_dialect(records: DataFrame, reading: Reading) -> DataFrame:
+    return records.select(_decoder(reading)(sf.struct(*records.columns)).alias("row")).select("row.*")
 
 
-def _decoder(job: ReadingJob) -> Callable[[Column], Column]:
+def _decoder(reading: Reading) -> Callable[[Column], Column]:
     # Not mapInArrow, which asks for pandas.
-    return sf.udf(partial(_decoded, json.dumps(job.to_options())), EXTRACT, useArrow=False)
+    return sf.udf(partial(_decoded, reading.model_dump_json(by_alias=True, exclude_none=True)), READ, useArrow=False)
 
 
-def _records(spark: SparkSession, job: ReadingJob, ranges: list[Range]) -> DataFrame:
+def _records(spark: SparkSession, job: ReadingJob, reading: Reading, ranges: list[Range]) -> DataFrame:
     starts: dict[str, dict[str, int]] = defaultdict(dict)
     ends: dict[str, dict[str, int]] = defaultdict(dict)
     for piece in ranges:
@@ -90,7 +98,7 @@ def _records(spark: SparkSession, job: ReadingJob, ranges: list[Range]) -> DataF
         .option("failOnDataLoss", "true")
         .option("minPartitions", str(max(len(ranges), spark.sparkContext.defaultParallelism)))
         .option("maxRecordsPerPartition", str(MOST_RECORDS_OF_A_TASK))
-        .options(**connector_settings(job.config.kafka, job.client))
+        .options(**connector_settings(reading.config.kafka, job.client))
     )
     return reader.load().select(*_COLUMNS, sf.unix_millis("timestamp").alias("timestamp_ms"))
 
@@ -105,18 +113,17 @@ def _has_connector(spark: SparkSession) -> bool:
     return True
 
 
-def _decoded(options: str, record: SparkRow | None) -> Row | None:
+def _decoded(reading: str, record: SparkRow | None) -> Row | None:
     if record is None:
         return None
     message = ConnectorMessage(record.asDict())
-    return _decoders(options)[message.topic()](message)
+    return _decoders(reading)[message.topic()](message)
 
 
 @cache
-def _decoders(options: str) -> dict[str, Decode]:
+def _decoders(reading: str) -> dict[str, Decode]:
     """Make the decoders once in each worker."""
-    job = ReadingJob.of_options(json.loads(options))
-    return job.decoders(job.ranges)
+    return Reading.model_validate_json(reading).decoders()
 
 
 @dataclass(frozen=True, slots=True)

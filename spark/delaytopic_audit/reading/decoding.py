@@ -6,7 +6,7 @@ Pure: a decoder is made once for each topic, and collects columns.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Final, Protocol
@@ -28,7 +28,13 @@ LOG_APPEND_TIME: Final = 2
 
 ARROW: Final = pa.schema(
     [
-        *(("kind", pa.int8()), ("partition", pa.int32()), ("offset", pa.int64()), ("due_ms", pa.int64())),
+        *(
+            ("delay_topic", pa.int32()),
+            ("kind", pa.int8()),
+            ("partition", pa.int32()),
+            ("offset", pa.int64()),
+            ("due_ms", pa.int64()),
+        ),
         *(("append_ms", pa.int64()), ("by_broker", pa.bool_()), ("sent_ms", pa.int64()), ("id_hash", pa.int64())),
         *(("topic", pa.string()), ("at_partition", pa.int32()), ("at_offset", pa.int64()), ("reason", pa.string())),
     ]
@@ -49,7 +55,7 @@ class Message(SourceMessage, Protocol):
 
 
 Decode = Callable[[Any], Row]
-"""From a `Message` to a row of the extract."""
+"""From a `Message` to a row of the extract, without the number of its DelayTopic."""
 
 
 def decoder_for(role: Role, topic: str, config: RelayConfig, generations: Sequence[RulesFrom] = ()) -> Decode:
@@ -62,11 +68,19 @@ def decoder_for(role: Role, topic: str, config: RelayConfig, generations: Sequen
     return _target_decoder(topic, config.source.topic) if role is Role.TARGET else _letter_decoder(topic, config)
 
 
-def batch_of(rows: list[Row]) -> pa.RecordBatch:
-    """Return rows as Arrow's columns."""
-    columns = zip(*rows, strict=True) if rows else ([] for _ in ARROW)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, ARROW.types, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=ARROW)
+def batch_of(rows: Mapping[int, Sequence[Row]]) -> pa.RecordBatch:
+    """Return the rows of DelayTopics, by their numbers, as Arrow's columns."""
+    numbers = [pa.repeat(pa.scalar(number, pa.int32()), len(some)) for number, some in rows.items()]
+    all_rows = [row for some in rows.values() for row in some]
+    columns = zip(*all_rows, strict=True) if all_rows else ([] for _ in ARROW.types[1:])
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, ARROW.types[1:], strict=True)]
+    return pa.RecordBatch.from_arrays([pa.concat_arrays([pa.array([], pa.int32()), *numbers]), *arrays], schema=ARROW)
+
+
+def unread(topic: str, partition: int, reason: str) -> Row:
+    """Return the row that stands for a range of a topic that Kafka did not let be read."""
+    at = (int(Kind.UNREAD), partition, -1, None, 0, False, None, None)
+    return (*at, topic, None, None, reason)
 
 
 def id_hash_of(identity: bytes) -> int:

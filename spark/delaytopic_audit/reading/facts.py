@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -32,24 +32,92 @@ class KafkaFacts:
         self._settings = settings
         self._admin = AdminClient({**settings, "allow.auto.create.topics": False}, logger=QUIET)
 
-    def topics_like(self, matches: Callable[[str], bool]) -> list[str]:
-        """Return the topics whose names match; raises ReadingError when no broker answers."""
+    def topics(self) -> set[str]:
+        """Return the names of all topics; raises ReadingError when no broker answers."""
         try:
-            known = self._admin.list_topics(timeout=TIMEOUT_SECONDS).topics
+            return set(self._admin.list_topics(timeout=TIMEOUT_SECONDS).topics)
         except KafkaException as error:
             raise _unanswered(self._settings, error) from error
-        return sorted(name for name in known if matches(name))
 
-    def states(self, topics: Sequence[str], since_ms: int | None = None) -> dict[str, TopicState]:
-        """Return the topics of these that exist, their ends taken now, one topic after the other in the order given.
+    def states(
+        self, topics: Iterable[str], since_ms: int | None = None
+    ) -> tuple[dict[str, TopicState], dict[str, ReadingError]]:
+        """Return the topics of these that exist, with their ends of now, and those that could not be asked for.
 
-        With `since_ms` reading begins at the first record of that time or later. Raises ReadingError.
+        With `since_ms` reading begins at the first record of that time or later.
         """
+        asked = list(dict.fromkeys(topics))
+        if not asked:
+            return {}, {}
+        failed = dict[str, ReadingError]()
+        described = self._each(self._admin.describe_topics(TopicCollection(asked)), failed)
+        found = {topic: [each.id for each in described[topic].partitions] for topic in asked if topic in described}
+        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in found]
+        configured = self._each(self._admin.describe_configs(resources) if resources else {}, failed)
+        settings = {
+            resource.name: {name: entry.value for name, entry in entries.items() if entry.value is not None}
+            for resource, entries in configured.items()
+        }
+        low = self._offsets(found, OffsetSpec.earliest(), failed)  # type: ignore[no-untyped-call]
+        end = self._offsets(found, OffsetSpec.latest(), failed)  # type: ignore[no-untyped-call]
+        whole = {topic: partitions for topic, partitions in found.items() if topic not in failed}
+        begin = low if since_ms is None else self._since(whole, since_ms, low, end, failed)
+        states = dict[str, TopicState]()
+        for topic, partitions in whole.items():
+            if topic not in failed and topic in settings:
+                # A transaction that is open now is read by the next run, whatever its time is: so it is judged, too.
+                ends = {p: max(end[topic, p], low[topic, p]) for p in partitions}
+                offsets = {p: Offsets(low[topic, p], min(begin[topic, p], ends[p]), ends[p]) for p in partitions}
+                states[topic] = TopicState(topic, str(described[topic].topic_id), offsets, settings[topic])
+        return states, failed
+
+    def _each(self, answers: Mapping[Any, Future[Any]], failed: dict[str, ReadingError]) -> dict[Any, Any]:
+        """Return the answers that came; of the others, but for topics that do not exist, add why they did not."""
+        found = {}
+        for key, answer in answers.items():
+            try:
+                found[key] = answer.result(TIMEOUT_SECONDS)
+            except (KafkaException, TimeoutError) as error:
+                if not _is_unknown(error):
+                    failed[_topic_of(key)] = _unanswered(self._settings, error)
+        return found
+
+    def _offsets(
+        self, topics: Mapping[str, Iterable[int]], spec: OffsetSpec, failed: dict[str, ReadingError]
+    ) -> dict[tuple[str, int], int]:
+        asked = {TopicPartition(topic, each): spec for topic, partitions in topics.items() for each in partitions}
+        if not asked:
+            return {}
+        # Read committed, the latest offset is the last stable one: what is behind it may still be aborted.
+        answers = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        found = self._each(answers, failed)
+        for place in asked:
+            if place not in found:
+                failed.setdefault(place.topic, _unanswered(self._settings, TimeoutError()))
+        return {(place.topic, place.partition): answer.offset for place, answer in found.items()}
+
+    def _since(
+        self,
+        topics: Mapping[str, Iterable[int]],
+        since_ms: int,
+        low: Mapping[tuple[str, int], int],
+        end: Mapping[tuple[str, int], int],
+        failed: dict[str, ReadingError],
+    ) -> dict[tuple[str, int], int]:
+        asked = [TopicPartition(topic, each, since_ms) for topic, partitions in topics.items() for each in partitions]
+        consumer = Consumer({**self._settings, "group.id": "delaytopic-audit"}, logger=QUIET)
         try:
-            known = self._admin.list_topics(timeout=TIMEOUT_SECONDS).topics
-            return {topic: self._state(topic, since_ms) for topic in topics if topic in known}
-        except (KafkaException, TimeoutError) as error:
-            raise _unanswered(self._settings, error) from error
+            places = consumer.offsets_for_times(asked, TIMEOUT_SECONDS) if asked else []
+        except KafkaException as error:
+            failed |= {topic: _unanswered(self._settings, error) for topic in topics}
+            return {}
+        finally:
+            consumer.close()
+        found = {}
+        for place in places:
+            key = (place.topic, place.partition)
+            found[key] = max(place.offset, low[key]) if place.offset >= 0 else end[key]
+        return found
 
     def committed(self, group_id: str, topic: str, partitions: Iterable[int]) -> dict[int, CommittedOffset]:
         """Return what a group has committed of a topic's partitions; raises ReadingError with Kafka's words.
@@ -68,38 +136,6 @@ class KafkaFacts:
                 raise ReadingError(place.error.str())
         return {p.partition: CommittedOffset(p.offset, p.metadata or "") for p in found if p.offset >= 0}
 
-    def _state(self, topic: str, since_ms: int | None) -> TopicState:
-        described = _result(self._admin.describe_topics(TopicCollection([topic])), topic)
-        partitions = [partition.id for partition in described.partitions]
-        low = self._offsets(topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-        end = self._offsets(topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
-        begin = low if since_ms is None else self._since(topic, partitions, since_ms, low, end)
-        ends = {p: max(end[p], low[p]) for p in partitions}
-        # A transaction that is open now is read by the next run, whatever its time is: so it is judged, too.
-        offsets = {p: Offsets(low[p], min(begin[p], ends[p]), ends[p]) for p in partitions}
-        return TopicState(topic, str(described.topic_id), offsets, self._topic_settings(topic))
-
-    def _topic_settings(self, topic: str) -> dict[str, str]:
-        entries = _result(self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]))
-        return {name: entry.value for name, entry in entries.items() if entry.value is not None}
-
-    def _offsets(self, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> dict[int, int]:
-        asked = {TopicPartition(topic, partition): spec for partition in partitions}
-        # Read committed, the latest offset is the last stable one: what is behind it may still be aborted.
-        answers = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
-        return {place.partition: answer.result(TIMEOUT_SECONDS).offset for place, answer in answers.items()}
-
-    def _since(
-        self, topic: str, partitions: Iterable[int], since_ms: int, low: dict[int, int], end: dict[int, int]
-    ) -> dict[int, int]:
-        consumer = Consumer({**self._settings, "group.id": "delaytopic-audit"}, logger=QUIET)
-        try:
-            asked = [TopicPartition(topic, partition, since_ms) for partition in partitions]
-            found = consumer.offsets_for_times(asked, TIMEOUT_SECONDS)
-        finally:
-            consumer.close()
-        return {p.partition: max(p.offset, low[p.partition]) if p.offset >= 0 else end[p.partition] for p in found}
-
 
 def _committed(consumer: Consumer, places: list[TopicPartition]) -> list[TopicPartition]:
     """Return these with their offsets. Raises KafkaException."""
@@ -116,9 +152,13 @@ def _committed(consumer: Consumer, places: list[TopicPartition]) -> list[TopicPa
                 raise
 
 
-def _result(answers: dict[Any, Future[Any]], key: Any = None) -> Any:
-    answer = answers[key] if key is not None else next(iter(answers.values()))
-    return answer.result(TIMEOUT_SECONDS)
+def _topic_of(key: Any) -> str:
+    """Return the topic that an answer is about: its name, a partition, or a resource."""
+    return key if isinstance(key, str) else str(key.topic if isinstance(key, TopicPartition) else key.name)
+
+
+def _is_unknown(error: Exception) -> bool:
+    return isinstance(error, KafkaException) and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
 def _unanswered(settings: dict[str, Any], error: Exception) -> ReadingError:

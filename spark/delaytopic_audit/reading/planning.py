@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from delaytopic_audit.errors import CannotJudge
 from delaytopic_audit.model.manifest import (
-    Commit,
+    Asked,
     FirstOffset,
     Plan,
     PlannedTopic,
@@ -17,6 +17,7 @@ from delaytopic_audit.model.manifest import (
     Remarked,
     Role,
     RulesFrom,
+    State,
 )
 from delaytopic_audit.model.rules import Rules
 from delaytopic_audit.reading.generations import Learned, by_partition, doubtful, merged, unjudged
@@ -58,6 +59,8 @@ class Request:
     now_ms: int
     trusts_any_clock: bool = False
     restarts: bool = False
+    number: int = 1
+    """For an audit that begins anew."""
 
     def role_of(self, topic: str) -> Role:
         """Return the part that a topic plays for the DelayTopic."""
@@ -65,11 +68,11 @@ class Request:
 
 
 def make_plan(
-    request: Request, states: Mapping[str, TopicState], last: Commit | None, learned: Learned | None = None
+    request: Request, states: Mapping[str, TopicState], last: State | None, learned: Learned | None = None
 ) -> Plan:
     """Return the plan of the next run; raises CannotJudge with every reason there is.
 
-    `last` is the last run's commit, after which this one goes on. Only the three topics of the DelayTopic, and the
+    `last` is what the last run has left, after which this one goes on. Only the three topics of the DelayTopic, and the
     targets that records have asked for, have to be fit to be judged. Without anything `learned` of their rules, source
     records are read by the DelayTopic as it is.
     """
@@ -84,6 +87,7 @@ def make_plan(
     generations = [] if learned is None else list(_generations(learned, source, last))
     return Plan(
         delay_topic=request.delay_topic,
+        number=before.plan.number if before is not None else request.number,
         sequence=last.plan.sequence + 1 if last is not None else 1,
         epoch=(last.plan.epoch if last is not None else 0) + (1 if before is None else 0),
         planned_at_ms=request.now_ms,
@@ -107,7 +111,7 @@ def _planned(request: Request, state: TopicState) -> PlannedTopic:
     return PlannedTopic(topic=state.topic, role=role, topic_id=state.topic_id, partitions=len(state.partitions))
 
 
-def _ranges(request: Request, state: TopicState, last: Commit | None) -> Iterator[Range]:
+def _ranges(request: Request, state: TopicState, last: State | None) -> Iterator[Range]:
     """Yield ranges from the last run's end on; in the first run from its beginning, of added partitions all."""
     positions, role = _positions(last) if _is_known(state, last) else {}, request.role_of(state.topic)
     for partition, offsets in sorted(state.partitions.items()):
@@ -116,17 +120,17 @@ def _ranges(request: Request, state: TopicState, last: Commit | None) -> Iterato
         yield Range(topic=state.topic, role=role, partition=partition, start=start, end=offsets.end)
 
 
-def _is_known(state: TopicState, last: Commit | None) -> bool:
+def _is_known(state: TopicState, last: State | None) -> bool:
     """Tell whether the last run planned this very topic, and not an earlier one of its name."""
     known = _planned_before(state.topic, last) if last is not None else None
     return known is not None and known.topic_id == state.topic_id
 
 
-def _planned_before(topic: str, last: Commit) -> PlannedTopic | None:
+def _planned_before(topic: str, last: State) -> PlannedTopic | None:
     return next((planned for planned in last.plan.topics if planned.topic == topic), None)
 
 
-def _generations(learned: Learned, source: TopicState, last: Commit | None) -> Iterator[RulesFrom]:
+def _generations(learned: Learned, source: TopicState, last: State | None) -> Iterator[RulesFrom]:
     """Yield the rules of each partition; what was known holds in an audit that begins anew, too."""
     known = by_partition(last.plan.generations) if last is not None and _is_known(source, last) else {}
     for partition, offsets in sorted(source.partitions.items()):
@@ -139,7 +143,7 @@ def _doubtful(
     source: TopicState,
     ranges: Sequence[Range],
     scope: Sequence[FirstOffset],
-    last: Commit | None,
+    last: State | None,
 ) -> list[Remarked]:
     if last is None:
         return doubtful(generations, ranges, [], [], [])
@@ -154,22 +158,22 @@ def _doubtful(
     return doubtful(generations, ranges, last.plan.generations, read, remembered)
 
 
-def _covers(whole: Range, piece: Range) -> bool:
+def _covers(whole: Asked, piece: Range) -> bool:
     return whole.partition == piece.partition and whole.start <= piece.start and piece.end <= whole.end
 
 
-def _positions(last: Commit | None) -> dict[tuple[str, int], int]:
+def _positions(last: State | None) -> dict[tuple[str, int], int]:
     return {} if last is None else {(r.topic, r.partition): r.end for r in last.plan.ranges}
 
 
-def _scope(source: str, ranges: Sequence[Range], last: Commit | None) -> list[FirstOffset]:
+def _scope(source: str, ranges: Sequence[Range], last: State | None) -> list[FirstOffset]:
     """Return the first offsets of the source that are judged; of partitions that were added since, all."""
     known = {} if last is None else {first.partition: first for first in last.plan.scope}
     of_source = (piece for piece in ranges if piece.topic == source)
     return [known.get(r.partition, FirstOffset(partition=r.partition, offset=r.start)) for r in of_source]
 
 
-def _reasons(request: Request, topic: str, states: Mapping[str, TopicState], last: Commit | None) -> Iterator[str]:
+def _reasons(request: Request, topic: str, states: Mapping[str, TopicState], last: State | None) -> Iterator[str]:
     state, role = states.get(topic), request.role_of(topic)
     if state is None:
         # A target that only records name, and that never was, holds nothing: what was to go there became dead letters.
@@ -198,7 +202,7 @@ def _of_settings(state: TopicState, role: Role, trusts_any_clock: bool) -> Itera
         )
 
 
-def _of_history(state: TopicState, last: Commit) -> Iterator[str]:
+def _of_history(state: TopicState, last: State) -> Iterator[str]:
     known = _planned_before(state.topic, last)
     if known is None:
         return

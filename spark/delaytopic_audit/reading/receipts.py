@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 
 from delaytopic_api.records import RECEIPT
 from delaytopic_audit.model.words import Kind
-from delaytopic_audit.tables.schemas import EXTRACT
+from delaytopic_audit.tables.schemas import READ
 
 UNREADABLE: Final = "\ufffd"
 """The place of bytes that are not UTF-8, in a header's name."""
@@ -40,7 +40,7 @@ def deliveries(records: DataFrame, source: str) -> DataFrame:
         "at_offset": sf.col("offset"),
         "reason": sf.lit(None),
     }
-    return read.select(*(columns[field.name].cast(field.dataType).alias(field.name) for field in EXTRACT))
+    return read.select(*(columns[field.name].cast(field.dataType).alias(field.name) for field in READ))
 
 
 def _receipt(source: str) -> Column:

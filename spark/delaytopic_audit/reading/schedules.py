@@ -21,7 +21,7 @@ from delaytopic_audit.model.manifest import RulesFrom
 from delaytopic_audit.model.words import Kind
 from delaytopic_audit.reading.generations import by_partition, pieces, read_rules
 from delaytopic_audit.reading.receipts import LOG_APPEND_TIME, UNREADABLE
-from delaytopic_audit.tables.schemas import EXTRACT
+from delaytopic_audit.tables.schemas import READ
 from delaytopic_relay.core import Rules
 from delaytopic_relay.dialects import rules_of
 
@@ -52,7 +52,7 @@ def plain_schedule(config: RelayConfig, generations: Sequence[RulesFrom] = ()) -
         "by_broker": sf.col("timestampType") == LOG_APPEND_TIME,
         "topic": sf.lit(config.target.topic),
     }
-    row = (columns.get(field.name, sf.lit(None)).cast(field.dataType).alias(field.name) for field in EXTRACT)
+    row = (columns.get(field.name, sf.lit(None)).cast(field.dataType).alias(field.name) for field in READ)
     return sf.when(due_ms.isNotNull(), sf.struct(*row))
 
 

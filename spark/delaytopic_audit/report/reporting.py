@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from delaytopic_api.values import Duration
-from delaytopic_audit.model.manifest import Commit, MinuteRange, Remarked
+from delaytopic_audit.model.manifest import MinuteRange, Remarked, State
 from delaytopic_audit.model.report import (
     Counts,
     ExcludedTime,
@@ -75,16 +75,16 @@ class Gathered:
     """Losses from the loss horizon on."""
 
 
-def window_of(commit: Commit, length_ms: int | None) -> MinuteRange:
+def window_of(state: State, length_ms: int | None) -> MinuteRange:
     """Return the window of this length that ends with the last closed minute; of the budget's length without one."""
     if length_ms is None:
-        return budget_period(commit.plan.rules, commit.closed_minute)._replace(end=commit.closed_minute)
-    return MinuteRange(commit.closed_minute - max(1, length_ms // MINUTE_MS), commit.closed_minute)
+        return budget_period(state.plan.rules, state.closed_minute)._replace(end=state.closed_minute)
+    return MinuteRange(state.closed_minute - max(1, length_ms // MINUTE_MS), state.closed_minute)
 
 
-def final_before(commit: Commit) -> int:
+def final_before(state: State) -> int:
     """Return the minute before which losses are final."""
-    return (commit.plan.planned_at_ms - commit.plan.rules.loss_horizon_ms) // MINUTE_MS
+    return (state.plan.planned_at_ms - state.plan.rules.loss_horizon_ms) // MINUTE_MS
 
 
 def span_width(window: MinuteRange) -> int:
@@ -92,36 +92,36 @@ def span_width(window: MinuteRange) -> int:
     return -(-(window.end - window.start) // MOST_SPANS)
 
 
-def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms: int) -> Report:
+def make_report(state: State, window: MinuteRange, gathered: Gathered, now_ms: int) -> Report:
     """Return the report of one window."""
-    rules = commit.plan.rules
+    rules = state.plan.rules
     counts = added(span.counts for span in gathered.spans)
     excluded = added(span.excluded for span in gathered.spans)
     graded = objectives(gathered.spans, rules)
     excluded_times = _exclusions(rules, window, gathered.excluded)
     missed = [objective for objective in graded if objective.verdict is Verdict.MISSED]
     first = gathered.first_minute if gathered.first_minute is not None else window.end
-    budgets = [_threshold_budget(each, commit, gathered.ages, first) for each in rules.thresholds]
+    budgets = [_threshold_budget(each, state, gathered.ages, first) for each in rules.thresholds]
     latest = max((span.latest_ms for span in gathered.spans if span.latest_ms is not None), default=None)
-    left = budget(gathered.ages, rules, commit.closed_minute, first)
-    rates = burn_rates(gathered.ages, rules, commit.closed_minute)
+    left = budget(gathered.ages, rules, state.closed_minute, first)
+    rates = burn_rates(gathered.ages, rules, state.closed_minute)
     return Report(
-        delay_topic=commit.plan.delay_topic,
+        delay_topic=state.plan.delay_topic,
         verdict=Verdict.MISSED if missed else Verdict.MET,
         sentence=_sentence(counts, missed) + _excused(excluded),
         generated_at_ms=now_ms,
-        source=commit.plan.source,
-        target=commit.plan.target,
+        source=state.plan.source,
+        target=state.plan.target,
         window=Window(from_ms=window.start * MINUTE_MS, to_ms=window.end * MINUTE_MS),
         lateness_objective_ms=rules.lateness_ms,
         objectives=graded,
         counts=counts,
         lateness=_lateness(_total(gathered.histogram.values()), latest),
         budget=left,
-        budget_before=budget_before(gathered.ages, rules, commit.closed_minute, first),
+        budget_before=budget_before(gathered.ages, rules, state.closed_minute, first),
         burn_rates=rates,
         exclusions=excluded_times,
-        exhaustion=exhaustion(left, rates, commit.closed_minute * MINUTE_MS),
+        exhaustion=exhaustion(left, rates, state.closed_minute * MINUTE_MS),
         thresholds=budgets,
         bin_edges_ms=list(BIN_EDGES_MS),
         spans=_spans(window, gathered.spans, gathered.histogram),
@@ -129,17 +129,17 @@ def make_report(commit: Commit, window: MinuteRange, gathered: Gathered, now_ms:
         partitions=[PartitionCounts(partition=p, counts=c) for p, c in gathered.partitions.items()],
         findings=_findings(counts, gathered),
         faulty_hours=faulty_hours(gathered.faulty, rules),
-        notes=[*_notes(commit, window, first), *_counted_later(budgets, window), *map(_told, excluded_times)],
-        reading=_reading(commit),
+        notes=[*_notes(state, window, first), *_counted_later(budgets, window), *map(_told, excluded_times)],
+        reading=_reading(state),
     )
 
 
 def _threshold_budget(
-    threshold: Threshold, commit: Commit, ages: Sequence[MinuteCounts], first_minute: int
+    threshold: Threshold, state: State, ages: Sequence[MinuteCounts], first_minute: int
 ) -> ThresholdBudget:
     """Return the error budget of a further threshold."""
-    rules, end_minute = commit.plan.rules.by(threshold), commit.closed_minute
-    counted = next(each.minute for each in commit.counted if each.lateness_ms == threshold.lateness_ms)
+    rules, end_minute = state.plan.rules.by(threshold), state.closed_minute
+    counted = next(each.minute for each in state.counted if each.lateness_ms == threshold.lateness_ms)
     begin, sums = max(counted, first_minute), by_threshold(ages, threshold)
     left, rates = budget(sums, rules, end_minute, begin), burn_rates(sums, rules, end_minute)
     return ThresholdBudget(
@@ -293,14 +293,14 @@ def _findings(counts: Counts, gathered: Gathered) -> list[FindingList]:
     return found
 
 
-def _notes(commit: Commit, window: MinuteRange, first_minute: int) -> list[str]:
-    plan, notes = commit.plan, list(commit.plan.remarks)
-    if commit.floor_minute > window.start:
+def _notes(state: State, window: MinuteRange, first_minute: int) -> list[str]:
+    plan, notes = state.plan, list(state.plan.remarks)
+    if state.floor_minute > window.start:
         notes.append("The ledger remembers less than the window (--retention): what was due before is not judged.")
     elif first_minute > window.start:
         notes.append("The audit is younger than the window: what was due before it began is not judged.")
-    notes += _graded_otherwise(commit, window)
-    behind = [clock for clock in commit.clocks if clock.least_ms < -plan.rules.clock_tolerance_ms]
+    notes += _graded_otherwise(state, window)
+    behind = [clock for clock in state.clocks if clock.least_ms < -plan.rules.clock_tolerance_ms]
     for clock in behind:
         notes.append(
             f"Clocks disagree: the broker of {clock.topic} partition {clock.partition} is at least"
@@ -310,20 +310,18 @@ def _notes(commit: Commit, window: MinuteRange, first_minute: int) -> list[str]:
         notes.append("Times are taken as they are written (--any-clock): with CreateTime, whoever wrote them chose.")
     notes += [f"{_offsets(each)} are not judged, nor is what arrived of them: {each.reason}." for each in plan.unjudged]
     notes += [f"{_offsets(each)} may be judged wrongly: {each.reason}." for each in plan.doubtful]
-    if commit.out_of_scope:
-        notes.append(f"{commit.out_of_scope:,} arrivals are of records from before the audit began; they do not count.")
-    if commit.ancient:
+    if state.out_of_scope:
+        notes.append(f"{state.out_of_scope:,} arrivals are of records from before the audit began; they do not count.")
+    if state.ancient:
         notes.append(
-            f"{commit.ancient:,} source records were due in 1973 or before, which mostly is a time in seconds that is"
+            f"{state.ancient:,} source records were due in 1973 or before, which mostly is a time in seconds that is"
             " read as milliseconds. They leave at once, and are judged from when they were appended."
         )
-    if commit.beyond_retention:
+    if state.beyond_retention:
         length = Duration.of_ms(plan.rules.retention_ms)
-        notes.append(
-            f"{commit.beyond_retention:,} records are of minutes older than the ledger's retention ({length})."
-        )
-    if commit.restated_minutes:
-        notes.append(f"{commit.restated_minutes:,} minutes that were graded before were graded again: more was found.")
+        notes.append(f"{state.beyond_retention:,} records are of minutes older than the ledger's retention ({length}).")
+    if state.restated_minutes:
+        notes.append(f"{state.restated_minutes:,} minutes that were graded before were graded again: more was found.")
     return notes
 
 
@@ -331,25 +329,25 @@ def _offsets(piece: Remarked) -> str:
     return f"Offsets {piece.start} to {piece.end - 1} of {piece.topic} partition {piece.partition}"
 
 
-def _graded_otherwise(commit: Commit, window: MinuteRange) -> list[str]:
+def _graded_otherwise(state: State, window: MinuteRange) -> list[str]:
     return [
         f"Until {instant(each.minute * MINUTE_MS)} UTC records counted as late beyond"
         f" {Duration.of_ms(each.lateness_ms)}, the DelayTopic's lateness of that time."
-        for each in commit.formerly
+        for each in state.formerly
         if each.minute > window.start
     ]
 
 
-def _reading(commit: Commit) -> Reading:
-    read = {topic.topic for topic in commit.read}
+def _reading(state: State) -> Reading:
+    read = {topic.topic for topic in state.read}
     return Reading(
-        run=commit.plan.sequence,
-        planned_at_ms=commit.plan.planned_at_ms,
-        ranges=[piece for piece in commit.plan.ranges if piece.topic in read],
-        topics=commit.read,
-        clocks=commit.clocks,
-        out_of_scope=commit.out_of_scope,
-        ancient=commit.ancient,
-        beyond_retention=commit.beyond_retention,
-        restated_minutes=commit.restated_minutes,
+        run=state.plan.sequence,
+        planned_at_ms=state.plan.planned_at_ms,
+        ranges=[piece for piece in state.plan.ranges if piece.topic in read],
+        topics=state.read,
+        clocks=state.clocks,
+        out_of_scope=state.out_of_scope,
+        ancient=state.ancient,
+        beyond_retention=state.beyond_retention,
+        restated_minutes=state.restated_minutes,
     )

@@ -13,12 +13,15 @@ from delaytopic_audit.model.words import Kind
 from delaytopic_audit.tables.frames import is_kind, minute
 from delaytopic_audit.tables.schemas import DIGESTS
 
-_KEY = ("minute", "partition", "kind")
+_KEY = ("delay_topic", "minute", "partition", "kind")
 
 
 def digests(records: DataFrame) -> DataFrame:
-    """Return one row for each minute, source partition and kind. When a record is due and where it goes are hashed."""
-    grouped = records.groupBy(minute(), "partition", "kind").agg(
+    """Return one row for each DelayTopic, minute, source partition and kind.
+
+    When a record is due and where it goes are hashed.
+    """
+    grouped = records.groupBy("delay_topic", minute(), "partition", "kind").agg(
         sf.count(sf.lit(1)).alias("records"),
         sf.bit_xor(sf.xxhash64("offset", "deadline_ms", "topic")).alias("hashes"),
         sf.sum("offset").alias("offsets"),
@@ -36,21 +39,17 @@ def merged(one: DataFrame, other: DataFrame) -> DataFrame:
 
 
 def compared(all_digests: DataFrame) -> DataFrame:
-    """Return each minute, and if asks and outcomes of any partition differ in it: columns `minute` and `differs`.
+    """Return each minute of a DelayTopic, and if asks and outcomes of any partition differ in it.
 
-    Schedules are held against deliveries, rejects against dead letters; a schedule that became a dead letter shows.
+    The columns are `delay_topic`, `minute` and `is_odd`. Schedules are held against deliveries, rejects against dead
+    letters; a schedule that became a dead letter shows.
     """
     sign = sf.when(is_kind(Kind.SCHEDULE, Kind.REJECT), 1).otherwise(-1)
     refused = is_kind(Kind.REJECT, Kind.DEAD_LETTER).alias("refused")
-    differences = all_digests.groupBy("minute", "partition", refused).agg(
+    differences = all_digests.groupBy("delay_topic", "minute", "partition", refused).agg(
         sf.sum(sf.col("records") * sign).alias("records"),
         sf.bit_xor("hashes").alias("hashes"),
         sf.sum(sf.col("offsets") * sign).alias("offsets"),
     )
     differs = (sf.col("records") != 0) | (sf.col("hashes") != 0) | (sf.col("offsets") != 0)
-    return differences.groupBy("minute").agg(sf.bool_or(differs).alias("differs"))
-
-
-def disagreeing_minutes(all_digests: DataFrame) -> DataFrame:
-    """Return the minutes in which asks and outcomes differ: a column `minute`."""
-    return compared(all_digests).filter("differs").select("minute")
+    return differences.groupBy("delay_topic", "minute").agg(sf.bool_or(differs).alias("is_odd"))

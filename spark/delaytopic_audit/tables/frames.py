@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from delaytopic_api.records import FIRST_MEANT_MS
-from delaytopic_audit.model.manifest import Range
 from delaytopic_audit.model.words import MINUTE_MS, Kind
 from delaytopic_audit.tables.schemas import COMMANDS, OVERDUE, RECORDS
+
+_PLACE = ("delay_topic", "partition", "offset")
+"""The coordinates of a source record."""
 
 
 def is_kind(*kinds: Kind) -> Column:
@@ -61,8 +61,8 @@ def deliveries(extract: DataFrame, all_overdue: DataFrame | None) -> DataFrame:
     found = extract.filter(is_kind(Kind.DELIVERED))
     if all_overdue is None:
         return found.withColumn("deadline_ms", sf.col("due_ms")).select(*RECORDS.names)
-    appended = all_overdue.select("partition", "offset", sf.col("append_ms").alias("asked_ms"))
-    found = found.join(appended, ["partition", "offset"], "left")
+    appended = all_overdue.select(*_PLACE, sf.col("append_ms").alias("asked_ms"))
+    found = found.join(appended, [*_PLACE], "left")
     deadline = sf.greatest(sf.col("due_ms"), sf.coalesce("asked_ms", "due_ms"))
     return found.withColumn("deadline_ms", deadline).select(*RECORDS.names)
 
@@ -87,33 +87,37 @@ def is_put_off() -> Column:
     return is_kind(Kind.SCHEDULE) & sf.col("at_offset").isNotNull()
 
 
-def answered(found: DataFrame, known_asks: DataFrame, forgotten: Iterable[Range] = ()) -> DataFrame:
+def answered(found: DataFrame, known_asks: DataFrame, places: DataFrame) -> DataFrame:
     """Return such outcomes at the deadlines of their source records; of unknown ones, when they were appended.
 
-    Those of `forgotten` source records are at the beginning of time, which every ledger has forgotten.
+    Those of source records that `places` has as forgotten are at the beginning of time, which every ledger has
+    forgotten.
     """
-    known = known_asks.select("partition", "offset", sf.col("deadline_ms").alias("asked_ms"))
-    found = found.join(known, ["partition", "offset"], "left")
-    unknown = sf.when(_in_any(forgotten), sf.lit(0).cast("long")).otherwise(sf.col("append_ms"))
+    known = known_asks.select(*_PLACE, sf.col("deadline_ms").alias("asked_ms"))
+    found = placed(found, places).join(known, [*_PLACE], "left")
+    unknown = sf.when(_in_any("forgotten"), sf.lit(0).cast("long")).otherwise(sf.col("append_ms"))
     return found.withColumn("deadline_ms", sf.coalesce("asked_ms", unknown)).select(*RECORDS.names)
 
 
-def in_scope(rows: DataFrame, first_offsets: dict[int, int], unjudged: Iterable[Range] = ()) -> DataFrame:
-    """Drop outcomes of source records from before the audit began, and of `unjudged` ones; `first_offsets` by source
-    partition.
-    """
-    before = sf.lit(False)
-    for partition, first in sorted(first_offsets.items()):
-        if first > 0:
-            before = before | ((sf.col("partition") == partition) & (sf.col("offset") < first))
-    before = before | _in_any(unjudged)
-    return rows.filter(~(before & is_kind(Kind.DELIVERED, Kind.DEAD_LETTER, Kind.PUT_OFF)))
+def placed(rows: DataFrame, places: DataFrame) -> DataFrame:
+    """Add what is known of the source partition of each row: the columns of `schemas.PLACES`."""
+    return rows.join(sf.broadcast(places), ["delay_topic", "partition"], "left")
 
 
-def _in_any(ranges: Iterable[Range]) -> Column:
-    """Return the condition that a row's source coordinates lie in one of these ranges."""
-    inside = sf.lit(False)
-    for piece in ranges:
-        offset = sf.col("offset")
-        inside = inside | ((sf.col("partition") == piece.partition) & (offset >= piece.start) & (offset < piece.end))
-    return inside
+def is_in_scope() -> Column:
+    """Return the condition that a placed row is no outcome of a source record from before the audit began."""
+    before = sf.coalesce(sf.col("offset") < sf.col("first_offset"), sf.lit(False))
+    return ~(before & is_kind(Kind.DELIVERED, Kind.DEAD_LETTER, Kind.PUT_OFF))
+
+
+def in_scope(rows: DataFrame, places: DataFrame) -> DataFrame:
+    """Drop outcomes of source records from before the audit began, and of those that are not judged."""
+    unjudged = _in_any("unjudged") & is_kind(Kind.DELIVERED, Kind.DEAD_LETTER, Kind.PUT_OFF)
+    return placed(rows, places).filter(is_in_scope() & ~unjudged).select(*RECORDS.names)
+
+
+def _in_any(ranges: str) -> Column:
+    """Return the condition that a placed row's offset lies in one of these ranges."""
+    offset = sf.col("offset")
+    inside = sf.exists(ranges, lambda each: (each["start"] <= offset) & (offset < each["end"]))
+    return sf.coalesce(inside, sf.lit(False))

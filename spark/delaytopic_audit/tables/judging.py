@@ -1,6 +1,7 @@
 """From rows of graded minutes to one judged row for each record.
 
-Where the digests of a minute agree, each outcome stands for its ask; elsewhere asks and outcomes are joined.
+Each row has the rules of its DelayTopic beside it, as columns of `schemas.MEMBERS`. Where the digests of a minute
+agree, each outcome stands for its ask; elsewhere asks and outcomes are joined.
 """
 
 from __future__ import annotations
@@ -8,22 +9,23 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from delaytopic_audit.model.rules import Rules
 from delaytopic_audit.model.words import Kind, Outcome
 from delaytopic_audit.tables.frames import is_kind, minute
 from delaytopic_audit.tables.schemas import JUDGED, WITHDRAWALS
 
-_ID = ("partition", "id_hash")
+_ID = ("delay_topic", "partition", "id_hash")
+_SOURCE = ("delay_topic", "partition", "offset")
 _PLACE = ("append_ms", "topic", "at_partition", "at_offset")
 
 
-def judged_alike(records: DataFrame, rules: Rules) -> DataFrame:
+def judged_alike(records: DataFrame) -> DataFrame:
     """Return rows of minutes whose digests agree: one judged row for each outcome."""
     delivered = is_kind(Kind.DELIVERED)
     outcomes = records.filter(is_kind(Kind.DELIVERED, Kind.DEAD_LETTER))
     named = sf.when(delivered, str(Outcome.DELIVERED)).otherwise(str(Outcome.DEAD_LETTERED))
     return outcomes.select(
         *(
+            "delay_topic",
             minute(),
             "partition",
             "offset",
@@ -31,16 +33,16 @@ def judged_alike(records: DataFrame, rules: Rules) -> DataFrame:
             named.alias("outcome"),
             sf.lit(1).cast("long").alias("copies"),
         ),
-        (delivered & _is_early(rules)).alias("early"),
+        (delivered & _is_early()).alias("early"),
         sf.lit(False).alias("unwanted"),
         sf.when(delivered, sf.col("append_ms") - sf.col("deadline_ms")).alias("lateness_ms"),
         *(*_PLACE, "reason"),
     ).select(*JUDGED.names)
 
 
-def judged_one_by_one(records: DataFrame, withdrawn: DataFrame, rules: Rules) -> DataFrame:
+def judged_one_by_one(records: DataFrame, withdrawn: DataFrame) -> DataFrame:
     """Judge minutes whose digests disagree, or that hold withdrawn schedules: join asks and outcomes by coordinates."""
-    joined = _joined(records, rules).join(withdrawn, ["minute", "partition", "offset"], "left")
+    joined = _joined(records).join(withdrawn, ["minute", *_SOURCE], "left")
     delivered = sf.col("deliveries") > 0
     # What was put off, and delivered at its old time all the same, arrives twice.
     ended = sf.coalesce("certain", sf.lit(False)) | sf.col("moved_ms").isNotNull()
@@ -49,7 +51,7 @@ def judged_one_by_one(records: DataFrame, withdrawn: DataFrame, rules: Rules) ->
     return (
         joined.filter(sf.col("scheduled") | sf.col("rejected") | (copies > 0))
         .select(
-            *("minute", "partition", "offset", "deadline_ms", _outcome().alias("outcome"), copies.alias("copies")),
+            *("minute", *_SOURCE, "deadline_ms", _outcome().alias("outcome"), copies.alias("copies")),
             (sf.col("scheduled") & sf.coalesce("first.early", sf.lit(False))).alias("early"),
             (delivered & ((sf.col("scheduled") & ended) | sf.col("rejected"))).alias("unwanted"),
             sf.when(sf.col("scheduled") & delivered, sf.col("first.append_ms") - sf.col("deadline_ms")).alias(
@@ -62,12 +64,12 @@ def judged_one_by_one(records: DataFrame, withdrawn: DataFrame, rules: Rules) ->
     )
 
 
-def _joined(records: DataFrame, rules: Rules) -> DataFrame:
+def _joined(records: DataFrame) -> DataFrame:
     """Return a row for each source record; `first` is its first delivery, `letter` its first dead letter."""
     scheduled, delivered, letter = is_kind(Kind.SCHEDULE), is_kind(Kind.DELIVERED), is_kind(Kind.DEAD_LETTER)
     asked = is_kind(Kind.SCHEDULE, Kind.REJECT)
-    first = sf.struct(*_PLACE, _is_early(rules).alias("early"))
-    return records.groupBy(minute(), "partition", "offset").agg(
+    first = sf.struct(*_PLACE, _is_early().alias("early"))
+    return records.groupBy(minute(), *_SOURCE).agg(
         sf.coalesce(sf.max(sf.when(asked, sf.col("deadline_ms"))), sf.max("deadline_ms")).alias("deadline_ms"),
         sf.bool_or(scheduled).alias("scheduled"),
         sf.bool_or(is_kind(Kind.REJECT)).alias("rejected"),
@@ -97,23 +99,23 @@ def _outcome() -> Column:
     return sf.when(sf.col("scheduled"), of_schedule).when(sf.col("rejected"), of_reject).otherwise(str(Outcome.UNKNOWN))
 
 
-def _is_early(rules: Rules) -> Column:
+def _is_early() -> Column:
     """Return the condition: appended before due by more than the clocks' tolerance and proven difference.
 
     An append time before the sending time is impossible on one clock: so far the broker's is behind the relay's.
     """
     proven = sf.col("sent_ms") - sf.col("append_ms")
-    skew = sf.least(sf.greatest(proven, sf.lit(0)), sf.lit(rules.max_skew_ms))
-    return sf.col("append_ms") + skew + rules.clock_tolerance_ms < sf.col("due_ms")
+    skew = sf.least(sf.greatest(proven, sf.lit(0)), sf.col("max_skew_ms"))
+    return sf.col("append_ms") + skew + sf.col("clock_tolerance_ms") < sf.col("due_ms")
 
 
-def withdrawals(schedules: DataFrame, commands: DataFrame, grace_ms: int) -> DataFrame:
+def withdrawals(schedules: DataFrame, commands: DataFrame) -> DataFrame:
     """Return the schedules whose next command came before they must have been delivered.
 
-    A command that came `grace_ms` or more before the deadline has to take effect (`certain`), one that came more than
-    `grace_ms` after it ends nothing; in between it races with the delivery.
+    A command that came the grace or more before the deadline has to take effect (`certain`), one that came more than
+    the grace after it ends nothing; in between it races with the delivery.
     """
-    named = schedules.filter(sf.col("id_hash").isNotNull()).select(*_ID, "offset", "deadline_ms")
+    named = schedules.filter(sf.col("id_hash").isNotNull()).select(*_ID, "offset", "deadline_ms", "grace_ms")
     of_these = commands.join(named.select(*_ID).distinct(), list(_ID), "left_semi")
     by_offset = Window.partitionBy(*_ID).orderBy("offset")
     following = of_these.select(
@@ -123,20 +125,20 @@ def withdrawals(schedules: DataFrame, commands: DataFrame, grace_ms: int) -> Dat
         sf.lead("append_ms").over(by_offset).alias("withdrawn_ms"),
     )
     found = named.join(following, [*_ID, "offset"])
-    in_time = sf.col("withdrawn_ms") <= sf.col("deadline_ms") + grace_ms
-    certain = (sf.col("withdrawn_ms") + grace_ms <= sf.col("deadline_ms")).alias("certain")
+    in_time = sf.col("withdrawn_ms") <= sf.col("deadline_ms") + sf.col("grace_ms")
+    certain = (sf.col("withdrawn_ms") + sf.col("grace_ms") <= sf.col("deadline_ms")).alias("certain")
     never = [sf.lit(None).cast("long").alias(name) for name in ("from_ms", "until_ms")]
-    rows = found.filter(in_time).select(minute(), "partition", "offset", "by", certain, *never)
+    rows = found.filter(in_time).select(*_SOURCE, minute(), "by", certain, *never)
     return rows.select(*WITHDRAWALS.names)
 
 
-def postponements(schedules: DataFrame, commands: DataFrame, grace_ms: int) -> DataFrame:
+def postponements(schedules: DataFrame, commands: DataFrame) -> DataFrame:
     """Return the same where commands put schedules off, which relays write into the source again.
 
     What stands for a schedule takes its place among the commands of the id: those that came in front of it, and behind
     what it stands for, came later. What only relays have written withdraws nothing and puts nothing off.
     """
-    named = schedules.filter(sf.col("id_hash").isNotNull()).select(*_ID, "offset", "deadline_ms")
+    named = schedules.filter(sf.col("id_hash").isNotNull()).select(*_ID, "offset", "deadline_ms", "grace_ms")
     plain = ~is_kind(Kind.POSTPONE) & sf.col("at_offset").isNull()
     by_place = Window.partitionBy(*_ID).orderBy("place", "offset")
     ordered = (
@@ -156,10 +158,10 @@ def postponements(schedules: DataFrame, commands: DataFrame, grace_ms: int) -> D
         *_ID, (sf.col("turn") - 1).alias("turn"), sf.col("kind").alias("by"), sf.col("append_ms").alias("withdrawn_ms")
     )
     moves_it = (sf.col("moved_at") > sf.col("place")) & (sf.col("to_ms") > sf.col("deadline_ms"))
-    surely = moves_it & (sf.col("moved_ms") + grace_ms <= sf.col("deadline_ms"))
+    surely = moves_it & (sf.col("moved_ms") + sf.col("grace_ms") <= sf.col("deadline_ms"))
     found = (
         asked.join(moves, [*_ID, "turn"], "left")
-        .groupBy(*_ID, "offset", "deadline_ms", "turn")
+        .groupBy(*_ID, "offset", "deadline_ms", "grace_ms", "turn")
         .agg(
             sf.max(sf.when(surely, sf.col("to_ms"))).alias("from_ms"),
             sf.max(sf.when(moves_it, sf.col("to_ms"))).alias("until_ms"),
@@ -167,12 +169,12 @@ def postponements(schedules: DataFrame, commands: DataFrame, grace_ms: int) -> D
         .join(following, [*_ID, "turn"], "left")
     )
     # Whoever ends what is put off is in time until its new deadline.
-    in_time = sf.col("withdrawn_ms") <= sf.coalesce("until_ms", "deadline_ms") + grace_ms
+    in_time = sf.col("withdrawn_ms") <= sf.coalesce("until_ms", "deadline_ms") + sf.col("grace_ms")
     by = sf.when(in_time, sf.col("by")).when(sf.col("until_ms").isNotNull(), int(Kind.POSTPONE)).cast("byte")
-    surely_ended = sf.coalesce(sf.col("withdrawn_ms") + grace_ms <= sf.col("deadline_ms"), sf.lit(False))
+    surely_ended = sf.coalesce(sf.col("withdrawn_ms") + sf.col("grace_ms") <= sf.col("deadline_ms"), sf.lit(False))
     certain = surely_ended | sf.col("from_ms").isNotNull()
     return (
-        found.select(minute(), "partition", "offset", by.alias("by"), certain.alias("certain"), "from_ms", "until_ms")
+        found.select(*_SOURCE, minute(), by.alias("by"), certain.alias("certain"), "from_ms", "until_ms")
         .filter(sf.col("by").isNotNull())
         .select(*WITHDRAWALS.names)
     )

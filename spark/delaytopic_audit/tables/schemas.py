@@ -1,10 +1,14 @@
-"""The columns of every table, in their order: each function that makes one ends in a select of these."""
+"""The columns of every table, in their order: each function that makes one ends in a select of these.
+
+`delay_topic` is the number of a DelayTopic, which commits have beside its name: rows of other numbers do not count.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
     ByteType,
     DataType,
@@ -24,6 +28,7 @@ def _table(**columns: DataType) -> StructType:
 
 
 EXTRACT: Final = _table(
+    delay_topic=_INT,
     kind=_BYTE,
     partition=_INT,
     offset=_LONG,
@@ -41,7 +46,11 @@ EXTRACT: Final = _table(
 own timestamp, `by_broker` whether it is LogAppendTime. `topic` is where an ask wants to go, and where an outcome is.
 `at_offset` of an ask is the source offset of the one that was put off, and that it stands for."""
 
+READ: Final = StructType(EXTRACT.fields[1:])
+"""The same of records as a reader makes it, before it is told of which DelayTopic they are."""
+
 RECORDS: Final = _table(
+    delay_topic=_INT,
     deadline_ms=_LONG,
     kind=_BYTE,
     partition=_INT,
@@ -58,27 +67,44 @@ RECORDS: Final = _table(
 """Asks and outcomes, each at its deadline: due time, or when the source record was appended if that was later."""
 
 COMMANDS: Final = _table(
-    partition=_INT, id_hash=_LONG, offset=_LONG, append_ms=_LONG, kind=_BYTE, due_ms=_LONG, at_offset=_LONG
+    delay_topic=_INT,
+    partition=_INT,
+    id_hash=_LONG,
+    offset=_LONG,
+    append_ms=_LONG,
+    kind=_BYTE,
+    due_ms=_LONG,
+    at_offset=_LONG,
 )
 """Schedules and cancels with an id, and what puts one off."""
 
-OVERDUE: Final = _table(partition=_INT, offset=_LONG, append_ms=_LONG)
+OVERDUE: Final = _table(delay_topic=_INT, partition=_INT, offset=_LONG, append_ms=_LONG)
 """Schedules that were due before they were appended: their outcomes don't know their deadline."""
 
 RUNS: Final = {"records": RECORDS, "commands": COMMANDS, "overdue": OVERDUE}
 """Tables of what runs have read, by name."""
 
-DIGESTS: Final = _table(minute=_LONG, partition=_INT, kind=_BYTE, records=_LONG, hashes=_LONG, offsets=_LONG)
+DIGESTS: Final = _table(
+    delay_topic=_INT, minute=_LONG, partition=_INT, kind=_BYTE, records=_LONG, hashes=_LONG, offsets=_LONG
+)
 """Count, XOR of hashes and sum of offsets, for one side of one source partition in one minute."""
 
 WITHDRAWALS: Final = _table(
-    minute=_LONG, partition=_INT, offset=_LONG, by=_BYTE, certain=_TRUTH, from_ms=_LONG, until_ms=_LONG
+    delay_topic=_INT,
+    minute=_LONG,
+    partition=_INT,
+    offset=_LONG,
+    by=_BYTE,
+    certain=_TRUTH,
+    from_ms=_LONG,
+    until_ms=_LONG,
 )
 """Schedules that a later command of their id ended (`by` SCHEDULE: replaced), put off or may have ended.
 
 One that is put off has its new time between `from_ms`, which was surely read in time, and `until_ms`."""
 
 JUDGED: Final = _table(
+    delay_topic=_INT,
     minute=_LONG,
     partition=_INT,
     offset=_LONG,
@@ -103,12 +129,18 @@ COUNTS: Final = (
 TELLING: Final = tuple(name for name in COUNTS if name not in ("asked", "delivered", "on_time", "copies"))
 """The counts of what findings speak of."""
 VERDICTS: Final = _table(
-    minute=_LONG, partition=_INT, **dict.fromkeys(COUNTS, _LONG), latest_ms=_LONG, within=MapType(_LONG, _LONG)
+    delay_topic=_INT,
+    minute=_LONG,
+    partition=_INT,
+    **dict.fromkeys(COUNTS, _LONG),
+    latest_ms=_LONG,
+    within=MapType(_LONG, _LONG),
 )
 """The fates of the records of one source partition in one minute. `copies` are those beyond the first. `within` has the
 number that were delivered at most so many ms late, for each further threshold that the minute was graded by."""
 
 FINDINGS: Final = _table(
+    delay_topic=_INT,
     finding=_TEXT,
     minute=_LONG,
     partition=_INT,
@@ -123,8 +155,49 @@ FINDINGS: Final = _table(
 )
 """Records of which there is something to say, with source coordinates, and where their first outcome is."""
 
-HISTOGRAM: Final = _table(minute=_LONG, bucket=_INT, records=_LONG)
+HISTOGRAM: Final = _table(delay_topic=_INT, minute=_LONG, bucket=_INT, records=_LONG)
 """Latenesses of delivered records, in logarithmic buckets."""
 
 PARTS: Final = {"verdicts": VERDICTS, "histogram": HISTOGRAM, "findings": FINDINGS}
 """Tables of graded minutes, by name."""
+
+_RANGES = ArrayType(StructType([StructField("start", _LONG), StructField("end", _LONG)]))
+
+MEMBERS: Final = _table(
+    delay_topic=_INT,
+    is_judged=_TRUTH,
+    floor=_LONG,
+    open_from=_LONG,
+    closed=_LONG,
+    allowed_ms=_LONG,
+    grace_ms=_LONG,
+    clock_tolerance_ms=_LONG,
+    max_skew_ms=_LONG,
+    thresholds=ArrayType(_LONG),
+)
+"""The rules of DelayTopics, of which `allowed_ms` is `lateness_ms`, and the minutes that a run grades of them: those
+from `open_from`, up to and without `closed`, for the first time, and those from `floor` on again. One that the run does
+not judge is only remembered."""
+
+PLACES: Final = _table(delay_topic=_INT, partition=_INT, first_offset=_LONG, unjudged=_RANGES, forgotten=_RANGES)
+"""Of a source partition: where its audit began, the offsets that are not judged, and those that were forgotten."""
+
+GRADED: Final = _table(delay_topic=_INT, minute=_LONG, is_odd=_TRUTH, is_again=_TRUTH)
+"""The minutes that a run grades: `is_odd` where asks and outcomes have to be joined, `is_again` where an earlier run
+has graded them."""
+
+WINDOWS: Final = _table(
+    delay_topic=_INT,
+    floor=_LONG,
+    start=_LONG,
+    end=_LONG,
+    width=_LONG,
+    final_before=_LONG,
+    ages=ArrayType(_LONG),
+    excluded=_RANGES,
+    counted=MapType(_LONG, _LONG),
+    promised=ArrayType(_TEXT),
+)
+"""The minutes that reports are about, from `start`, up to and without `end`, in spans of `width`; the starts of the
+windows of budgets and burn rates, latest first; excluded minutes; from which minute on each further threshold counts,
+by its lateness; and the counts that break objectives of 100 %."""

@@ -1,14 +1,17 @@
-"""From judged rows to counts per minute, findings by coordinates, and a histogram of lateness."""
+"""From judged rows to counts per minute, findings by coordinates, and a histogram of lateness.
+
+Judged rows have the rules of their DelayTopic beside them, as columns of `schemas.MEMBERS`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from delaytopic_audit.model.rules import Rules, Threshold
 from delaytopic_audit.model.words import LOG_BASE, Finding, Outcome
 from delaytopic_audit.tables.schemas import COUNTS, FINDINGS, HISTOGRAM, TELLING, VERDICTS
 
@@ -21,12 +24,15 @@ _OUTCOME_NAMES = {
 }
 
 
-def sums(judged: DataFrame, rules: Rules) -> DataFrame:
-    """Return the counts of each source partition, minute and bucket of lateness, for verdicts and histogram."""
+def sums(judged: DataFrame, thresholds: Sequence[int]) -> DataFrame:
+    """Return the counts of each source partition, minute and bucket of lateness, for verdicts and histogram.
+
+    `thresholds` are the further latenesses of any of the DelayTopics.
+    """
     delivered, unknown = _is(Outcome.DELIVERED), _is(Outcome.UNKNOWN)
-    in_time = sf.col("lateness_ms") <= rules.lateness_ms
+    in_time = sf.col("lateness_ms") <= sf.col("allowed_ms")
     bucket = sf.when(delivered, bucket_of(sf.col("lateness_ms"))).alias("bucket")
-    return judged.groupBy("minute", "partition", bucket).agg(
+    return judged.groupBy("delay_topic", "minute", "partition", bucket).agg(
         sf.count_if(~unknown).alias("asked"),
         sf.count_if(delivered).alias("delivered"),
         sf.count_if(delivered & in_time).alias("on_time"),
@@ -39,27 +45,33 @@ def sums(judged: DataFrame, rules: Rules) -> DataFrame:
         sf.max("lateness_ms").alias("latest_ms"),
         *(sf.count_if(_is(outcome)).alias(name) for name, outcome in _OUTCOME_NAMES.items()),
         *(
-            sf.count_if(delivered & (sf.col("lateness_ms") <= each.lateness_ms)).alias(_within(each))
-            for each in rules.thresholds
+            sf.count_if(delivered & (sf.col("lateness_ms") <= each_ms)).alias(_within(each_ms))
+            for each_ms in thresholds
         ),
     )
 
 
-def verdicts(summed: DataFrame, rules: Rules) -> DataFrame:
-    """Return the counts of each source partition and minute, from `sums` by the same rules."""
+def verdicts(summed: DataFrame, members: DataFrame, thresholds: Sequence[int]) -> DataFrame:
+    """Return the counts of each source partition and minute, from `sums` by the same thresholds."""
     totals = (sf.sum(name).alias(name) for name in COUNTS)
-    within = [part for each in rules.thresholds for part in (sf.lit(each.lateness_ms), sf.sum(_within(each)))]
-    by_threshold = sf.create_map(*within) if within else sf.lit(None)
-    grouped = summed.groupBy("minute", "partition").agg(
-        *totals,
-        sf.max("latest_ms").alias("latest_ms"),
-        by_threshold.cast(VERDICTS["within"].dataType).alias("within"),
+    further = (sf.sum(_within(each_ms)).alias(_within(each_ms)) for each_ms in thresholds)
+    grouped = summed.groupBy("delay_topic", "minute", "partition").agg(
+        *totals, sf.max("latest_ms").alias("latest_ms"), *further
     )
-    return grouped.select(*VERDICTS.names)
+    by_threshold = sf.lit(None)
+    if thresholds:
+        counted = sf.create_map(
+            *(part for each_ms in thresholds for part in (sf.lit(each_ms).cast("long"), sf.col(_within(each_ms))))
+        )
+        own = sf.map_filter(counted, lambda length_ms, _: sf.array_contains("thresholds", length_ms))
+        by_threshold = sf.when(sf.size("thresholds") > 0, own)
+        grouped = grouped.join(sf.broadcast(members.select("delay_topic", "thresholds")), "delay_topic")
+    within = by_threshold.cast(VERDICTS["within"].dataType)
+    return grouped.withColumn("within", within).select(*VERDICTS.names)
 
 
-def _within(threshold: Threshold) -> str:
-    return f"within_{threshold.lateness_ms}"
+def _within(lateness_ms: int) -> str:
+    return f"within_{lateness_ms}"
 
 
 def telling_minutes(summed: DataFrame) -> list[int]:
@@ -68,13 +80,13 @@ def telling_minutes(summed: DataFrame) -> list[int]:
     return [row.minute for row in summed.filter(says).select("minute").distinct().collect()]
 
 
-def findings(judged: DataFrame, rules: Rules) -> DataFrame:
+def findings(judged: DataFrame) -> DataFrame:
     """Return one row for each thing to say of a record; most records have none."""
     said = {
         **{Finding(str(outcome)): _is(outcome) for outcome in (*_OUTCOME_NAMES.values(), Outcome.UNKNOWN)},
         Finding.DUPLICATED: _is_duplicated(),
         Finding.EARLY: sf.col("early"),
-        Finding.LATE: _is(Outcome.DELIVERED) & (sf.col("lateness_ms") > rules.lateness_ms),
+        Finding.LATE: _is(Outcome.DELIVERED) & (sf.col("lateness_ms") > sf.col("allowed_ms")),
         Finding.UNWANTED: sf.col("unwanted"),
     }
     names = sf.filter(
@@ -87,7 +99,11 @@ def findings(judged: DataFrame, rules: Rules) -> DataFrame:
 def histogram(summed: DataFrame) -> DataFrame:
     """Count the delivered records of each minute by bucket of lateness."""
     delivered = summed.filter(sf.col("bucket").isNotNull())
-    return delivered.groupBy("minute", "bucket").agg(sf.sum("delivered").alias("records")).select(*HISTOGRAM.names)
+    return (
+        delivered.groupBy("delay_topic", "minute", "bucket")
+        .agg(sf.sum("delivered").alias("records"))
+        .select(*HISTOGRAM.names)
+    )
 
 
 def bucket_of(lateness_ms: Column) -> Column:

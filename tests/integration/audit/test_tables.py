@@ -9,33 +9,34 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from delaytopic_api import Percent
-from delaytopic_api.values import Guarantee
-from delaytopic_audit.model.manifest import Range, Role
-from delaytopic_audit.model.rules import Rules
 from delaytopic_audit.model.words import MINUTE_MS, Kind, bucket_value_ms
 from delaytopic_audit.tables import frames as tables
-from delaytopic_audit.tables.digests import digests, disagreeing_minutes, merged
+from delaytopic_audit.tables.digests import compared, digests, merged
 from delaytopic_audit.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
-from delaytopic_audit.tables.schemas import COMMANDS, EXTRACT, JUDGED, RECORDS, WITHDRAWALS
+from delaytopic_audit.tables.schemas import COMMANDS, COUNTS, EXTRACT, JUDGED, PLACES, RECORDS, WITHDRAWALS
 from delaytopic_audit.tables.verdicts import bucket_of, findings, sums, verdicts
 
 M = MINUTE_MS
-RULES = Rules(
-    lateness_ms=100,
-    grace_ms=1_000,
-    objective=Percent("99.9%"),
-    window_ms=M,
-    guarantee=Guarantee.EXACTLY_ONCE,
-    retention_ms=M,
-)
 
 pytestmark = pytest.mark.long
 
 
 def frame(spark: SparkSession, schema: StructType, *rows: dict[str, Any]) -> DataFrame:
-    """Rows by name; what is not named is null."""
-    return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
+    """Rows by name, of one DelayTopic unless another is named; what is not named is null."""
+    whole = ({"delay_topic": 1, **row} for row in rows)
+    return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in whole], schema)
+
+
+def ruled(rows: DataFrame, *thresholds: int, **others: int) -> DataFrame:
+    """Rows with usual rules beside them, or with some others."""
+    rules = {"allowed_ms": 100, "grace_ms": 1_000, "clock_tolerance_ms": 5, "max_skew_ms": 250, **others}
+    columns = {name: sf.lit(value).cast("long") for name, value in rules.items()}
+    return rows.withColumns({**columns, "thresholds": sf.array(*(sf.lit(each).cast("long") for each in thresholds))})
+
+
+def places(spark: SparkSession, **known: Any) -> DataFrame:
+    """What is known of a source partition."""
+    return frame(spark, PLACES, *([{"partition": 0, **known}] if known else []))
 
 
 def ask(offset: int, due_ms: int, **more: Any) -> dict[str, Any]:
@@ -80,7 +81,7 @@ def test_deliveries_learn_the_deadline_of_records_that_were_overdue_on_arrival(s
 def test_dead_letters_take_the_deadline_of_their_source_record_or_their_own_time(spark: SparkSession) -> None:
     extract = frame(spark, EXTRACT, ask(0, 500), letter(0, 900), letter(7, 950))
 
-    found = tables.answered(tables.answers(extract), tables.asks(extract)).collect()
+    found = tables.answered(tables.answers(extract), tables.asks(extract), places(spark)).collect()
 
     assert {row.offset: row.deadline_ms for row in found} == {0: 500, 7: 950}
 
@@ -89,7 +90,7 @@ def test_what_is_put_off_answers_the_ask_that_it_stands_for_and_is_one_itself(sp
     extract = frame(spark, EXTRACT, ask(0, 500), ask(3, 9_000, append_ms=501, at_offset=0))
 
     asks = tables.asks(extract)
-    found = tables.answered(tables.answers(extract), asks).collect()
+    found = tables.answered(tables.answers(extract), asks, places(spark)).collect()
 
     assert sorted((row.offset, row.deadline_ms) for row in asks.collect()) == [(0, 500), (3, 9_000)]
     assert [(row.kind, row.offset, row.at_offset, row.deadline_ms, row.due_ms) for row in found] == [
@@ -111,16 +112,15 @@ def test_schedules_for_a_time_in_seconds_are_told_from_others_and_due_when_appen
 def test_outcomes_of_records_from_before_the_audit_are_out_of_scope(spark: SparkSession) -> None:
     records = frame(spark, RECORDS, ask(1, 500), arrival(1, 500, 510), arrival(2, 500, 510))
 
-    found = tables.in_scope(records, {0: 2}).collect()
+    found = tables.in_scope(records, places(spark, first_offset=2)).collect()
 
     assert sorted((row.kind, row.offset) for row in found) == [(Kind.SCHEDULE, 1), (Kind.DELIVERED, 2)]
 
 
 def test_outcomes_of_records_that_are_not_judged_are_out_of_scope(spark: SparkSession) -> None:
     records = frame(spark, RECORDS, *(arrival(offset, 500, 510) for offset in range(5)))
-    unjudged = Range(topic="a", role=Role.SOURCE, partition=0, start=1, end=4)
 
-    found = tables.in_scope(records, {0: 0}, [unjudged]).collect()
+    found = tables.in_scope(records, places(spark, unjudged=[(1, 4)])).collect()
 
     assert sorted(row.offset for row in found) == [0, 4]
 
@@ -130,7 +130,7 @@ def test_digests_agree_when_each_ask_has_its_outcome_on_its_topic(spark: SparkSe
         spark, RECORDS, ask(0, 5), ask(1, 6), arrival(1, 6, 8), arrival(0, 5, 9), reject(2, M), letter(2, M)
     )
 
-    assert disagreeing_minutes(digests(records)).collect() == []
+    assert compared(digests(records)).filter("is_odd").collect() == []
 
 
 def test_digests_disagree_in_the_minute_of_a_loss_a_duplicate_a_stray_or_a_swap(spark: SparkSession) -> None:
@@ -142,7 +142,7 @@ def test_digests_disagree_in_the_minute_of_a_loss_a_duplicate_a_stray_or_a_swap(
     right = [ask(6, 5 * M), arrival(6, 5 * M, 5 * M)]
     records = frame(spark, RECORDS, *lost, *doubled, *elsewhere, *swapped, *lettered, *right)
 
-    found = disagreeing_minutes(digests(records)).collect()
+    found = compared(digests(records)).filter("is_odd").collect()
 
     assert sorted(row.minute for row in found) == [0, 1, 2, 3, 4]
 
@@ -163,7 +163,7 @@ def test_a_later_command_of_the_id_withdraws_a_schedule_up_to_the_grace_after_it
     moments = (9_000, 9_001, 11_000, 11_001)
     commands = frame(spark, COMMANDS, *own, *(row | {"append_ms": at} for row, at in zip(later, moments, strict=True)))
 
-    found = withdrawals(schedules, commands, grace_ms=1_000).collect()
+    found = withdrawals(ruled(schedules), commands).collect()
 
     assert {row.offset: row.certain for row in found} == {0: True, 1: False, 2: False}
     assert {row.by for row in found} == {Kind.CANCEL}
@@ -225,7 +225,7 @@ def test_what_puts_a_schedule_off_and_ends_it_is_told_by_the_commands_of_others(
     commands = [row | {"partition": place} for place, (rows, _) in enumerate(PUT_OFF.values()) for row in rows]
     schedules = frame(spark, RECORDS, *(each for each in commands if each["kind"] == Kind.SCHEDULE))
 
-    found = postponements(schedules, frame(spark, COMMANDS, *commands), grace_ms=1_000).collect()
+    found = postponements(ruled(schedules), frame(spark, COMMANDS, *commands)).collect()
 
     told = {(row.partition, row.offset): (row.by, row.certain, row.from_ms, row.until_ms) for row in found}
     assert told == {
@@ -247,7 +247,7 @@ def test_what_is_put_off_to_the_time_that_was_promised_counts_as_replaced(spark:
     records = frame(spark, RECORDS, *(ask(offset, 5) for offset in moves), *put_off, *both, put_off[0] | {"offset": 7})
     ended = [{**promised, **window, "offset": offset} for offset in moves]
 
-    judged = judged_one_by_one(records, frame(spark, WITHDRAWALS, *ended), RULES).collect()
+    judged = judged_one_by_one(ruled(records), frame(spark, WITHDRAWALS, *ended)).collect()
 
     assert {row.offset: (row.outcome, row.copies, row.unwanted) for row in judged} == {
         0: ("replaced", 0, False),
@@ -262,7 +262,7 @@ def test_what_is_put_off_to_the_time_that_was_promised_counts_as_replaced(spark:
 def test_where_digests_agree_each_outcome_is_judged_by_itself(spark: SparkSession) -> None:
     records = frame(spark, RECORDS, ask(0, 500), arrival(0, 500, 650), arrival(1, 500, 400), letter(2, 500))
 
-    judged = {row.offset: row for row in judged_alike(records, RULES).collect()}
+    judged = {row.offset: row for row in judged_alike(ruled(records)).collect()}
 
     assert {at: (row.outcome, row.lateness_ms, row.early) for at, row in judged.items()} == {
         0: ("delivered", 150, False),
@@ -284,7 +284,7 @@ def test_elsewhere_asks_and_outcomes_are_joined(spark: SparkSession) -> None:
         {"minute": 0, "partition": 0, "offset": offset, "by": int(kind), "certain": True} for offset, kind in by.items()
     ]
 
-    judged = judged_one_by_one(records, frame(spark, WITHDRAWALS, *ended), RULES).collect()
+    judged = judged_one_by_one(ruled(records), frame(spark, WITHDRAWALS, *ended)).collect()
 
     assert {row.offset: (row.outcome, row.copies, row.unwanted) for row in judged} == {
         0: ("lost", 0, False),
@@ -311,7 +311,7 @@ def test_a_record_is_early_only_beyond_what_its_receipt_proves_of_the_clocks(spa
         arrival(3, due_ms, due_ms - 300, sent_ms=due_ms),
     )
 
-    judged = judged_alike(records, RULES).collect()
+    judged = judged_alike(ruled(records)).collect()
 
     assert {row.offset: row.early for row in judged} == {0: False, 1: True, 2: False, 3: True}
 
@@ -327,10 +327,10 @@ def test_verdicts_count_and_findings_name_what_is_to_be_said(spark: SparkSession
         row | {"offset": 3, "outcome": "unknown", "copies": 2},
     )
 
-    [counts] = verdicts(sums(judged, RULES), RULES).collect()
-    said = sorted((each.finding, each.offset) for each in findings(judged, RULES).collect())
+    [counts] = verdicts(sums(ruled(judged), []), judged, []).collect()
+    said = sorted((each.finding, each.offset) for each in findings(ruled(judged)).collect())
 
-    told = {name: value for name, value in counts.asDict().items() if value and name not in ("minute", "partition")}
+    told = {name: value for name, value in counts.asDict().items() if value and name in (*COUNTS, "latest_ms")}
     assert told == {
         "asked": 3,
         "delivered": 2,

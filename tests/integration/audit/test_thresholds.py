@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from tests.support.audit.delay_topics import DAY_MS, HOUR_MS
-from tests.support.audit.runs import Runs, delivered, rules_of, scheduled
+from tests.support.audit.runs import Runs, delivered, report_of, rules_of, scheduled, state_of, with_rules
 from tests.support.audit.truth import Sent
 
 from delaytopic_api import Percent
-from delaytopic_audit.audit import report_of
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.model.manifest import Commit, CountedFrom, GradedUntil
 from delaytopic_audit.model.report import Report
@@ -55,7 +54,7 @@ def of_minute(within: dict[int, int] | None, lost: int = 0) -> dict[str, Any]:
 
 
 def report(runs: Runs, commit: Commit) -> Report:
-    return report_of(runs.ledger, commit, 24 * HOUR_MS, commit.plan.planned_at_ms)
+    return report_of(runs.ledger, commit, 24 * HOUR_MS, state_of(commit).plan.planned_at_ms)
 
 
 def budgets(found: Report) -> dict[str, tuple[int, int, float]]:
@@ -81,9 +80,9 @@ class Story:
 def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Story:
     """Minutes 0 and 1 are graded by one threshold; from the second run on there are three. The third restates 1."""
     folder = tmp_path_factory.mktemp("ledger")
-    runs = Runs(spark, Ledger(spark, str(folder), "tests/orders"))
+    runs = Runs(spark, Ledger(spark, str(folder)))
     before = runs.run(minute_ms(10), ONE, *sent_in(runs, 0), *with_offsets(runs, 9, 1))
-    without_thresholds(spark, folder / "tests.orders", before)
+    without_thresholds(spark, folder, before)
     lost_at = runs.asked + 9 + 9
     added = runs.run(minute_ms(30), TWO, *sent_in(runs, 20), *with_offsets(runs, 9, 21, lost=1))
     report_added = report(runs, added)
@@ -111,7 +110,8 @@ def without_thresholds(spark: SparkSession, ledger: Path, commit: Commit) -> Non
         older.rename(place)
     for file in (ledger / "commits").glob("*.json"):
         document = json.loads(file.read_text(encoding="utf-8"))
-        del document["counted"], document["plan"]["rules"]["thresholds"]
+        for state in document["states"]:
+            del state["counted"], state["plan"]["rules"]["thresholds"]
         file.write_text(json.dumps(document), encoding="utf-8")
         file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
@@ -128,10 +128,10 @@ def test_each_minute_counts_exactly_by_each_threshold_that_it_was_graded_by(stor
 
 
 def test_a_threshold_counts_from_the_first_minute_that_was_closed_with_it(story: Story) -> None:
-    first = story.before.closed_minute
+    first = state_of(story.before).closed_minute
 
-    assert story.before.counted == []
-    assert story.added.counted == story.restated.counted == [
+    assert state_of(story.before).counted == []
+    assert state_of(story.added).counted == state_of(story.restated).counted == [
         CountedFrom(lateness_ms=100, minute=first),
         CountedFrom(lateness_ms=60_000, minute=first),
     ]  # fmt: skip
@@ -168,9 +168,8 @@ def test_each_threshold_is_an_objective_of_its_own(story: Story) -> None:
 def test_exclusions_excuse_lateness_by_each_threshold(story: Story) -> None:
     excluded = Exclusion(from_ms=minute_ms(20), until_ms=minute_ms(21), reason="upgrade")
     rules = TWO.model_copy(update={"exclusions": [excluded]})
-    plan = story.restated.plan.model_copy(update={"rules": rules})
 
-    found = report(story.runs, story.restated.model_copy(update={"plan": plan}))
+    found = report(story.runs, with_rules(story.restated, rules))
 
     assert budgets(found) == {
         "Timely": (28, 9, pytest.approx(0.028)),
@@ -183,9 +182,8 @@ def test_exclusions_excuse_lateness_by_each_threshold(story: Story) -> None:
 def test_a_threshold_of_all_records_tells_the_hours_in_which_it_was_broken(story: Story) -> None:
     strict = FAST.model_copy(update={"objective": Percent("100%")})
     rules = TWO.model_copy(update={"thresholds": [strict, SURE]})
-    plan = story.restated.plan.model_copy(update={"rules": rules})
 
-    found = report(story.runs, story.restated.model_copy(update={"plan": plan}))
+    found = report(story.runs, with_rules(story.restated, rules))
 
     assert [(each.hour_ms, each.objective, each.records) for each in found.faulty_hours] == [
         (BASE_MS, "Timely-100ms", 10),
@@ -195,25 +193,26 @@ def test_a_threshold_of_all_records_tells_the_hours_in_which_it_was_broken(story
 
 @pytest.mark.nightly
 def test_a_threshold_that_was_away_for_a_run_counts_anew(story: Story, spark: SparkSession, tmp_path: Path) -> None:
-    runs = Runs(spark, Ledger(spark, str(tmp_path), "tests/orders"))
+    runs = Runs(spark, Ledger(spark, str(tmp_path)))
     first = runs.run(minute_ms(10), TWO, *sent_in(runs, 0))
     runs.run(minute_ms(20), ONE)
 
     again = runs.run(minute_ms(30), TWO, *sent_in(runs, 20))
 
-    assert {each.minute for each in first.counted} == {minute_of(minute_ms(10) - 125_000 - 3 * DAY_MS)}
-    assert {each.minute for each in again.counted} == {minute_of(minute_ms(20) - 125_000)}
+    assert {each.minute for each in state_of(first).counted} == {minute_of(minute_ms(10) - 125_000 - 3 * DAY_MS)}
+    assert {each.minute for each in state_of(again).counted} == {minute_of(minute_ms(20) - 125_000)}
     assert budgets(report(runs, again))["Timely-100ms"] == (9, 5, 2.25)
 
 
 def test_minutes_keep_the_lateness_that_they_were_graded_by_and_the_report_says_until_when(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    runs = Runs(spark, Ledger(spark, str(tmp_path), "tests/orders"))
+    runs = Runs(spark, Ledger(spark, str(tmp_path)))
     before = runs.run(minute_ms(10), ONE, *sent_in(runs, 0))
 
     changed = runs.run(minute_ms(30), ONE.model_copy(update={"lateness_ms": 100}), *sent_in(runs, 20))
 
     assert {minute: row["on_time"] for minute, row in counted(runs, changed).items()} == {0: 6, 20: 4}
-    assert changed.formerly == [GradedUntil(lateness_ms=5_000, minute=before.closed_minute)]
+    known = [GradedUntil(lateness_ms=5_000, minute=state_of(before).closed_minute)]
+    assert state_of(changed).formerly == known
     assert [note for note in report(runs, changed).notes if "beyond 5s" in note] != []

@@ -13,9 +13,9 @@ from pyspark.sql import functions as sf
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.audit.delay_topics import DAY_MS, HOUR_MS, AuditedTopic
+from tests.support.audit.runs import report_of, state_of, with_rules
 from tests.support.audit.truth import HOURS, Sent, Truth
 
-from delaytopic_audit.audit import report_of
 from delaytopic_audit.model.report import ObjectiveName, Report, Verdict
 from delaytopic_audit.model.rules import Exclusion
 from delaytopic_audit.pipeline.gathering import current
@@ -74,9 +74,8 @@ def _again(topic: AuditedTopic, spark: SparkSession, exclusion: Exclusion, now_m
     """Return the last run's report with an exclusion that the run knew nothing of."""
     commit = topic.ledger(spark).last_commit()
     assert commit is not None
-    rules = commit.plan.rules.model_copy(update={"exclusions": [exclusion]})
-    plan = commit.plan.model_copy(update={"rules": rules})
-    return report_of(topic.ledger(spark), commit.model_copy(update={"plan": plan}), DAY_MS, now_ms)
+    rules = state_of(commit).plan.rules.model_copy(update={"exclusions": [exclusion]})
+    return report_of(topic.ledger(spark), with_rules(commit, rules), DAY_MS, now_ms)
 
 
 def _produce(topic: AuditedTopic, records: Iterable[Sent]) -> None:

@@ -25,7 +25,7 @@ from tests.support.servers.tls import make_certificates
 
 from delaytopic_api.documents import API_VERSION, KafkaConnection
 from delaytopic_audit.model.manifest import Range, Role
-from delaytopic_audit.reading.client import ReadingJob, batches
+from delaytopic_audit.reading.client import Reading, ReadingJob, batches
 from delaytopic_audit.reading.facts import KafkaFacts
 from delaytopic_audit.reading.settings import client_settings
 from delaytopic_gateway.client.kafka_login import kafka_settings as settings_of_the_gateway
@@ -330,13 +330,14 @@ def test_an_audit_reads_with_tokens(guarded_route: GuardedRoute, kafka: OAuthKaf
     send_some(route)
     config = route.config()
 
-    (state,) = KafkaFacts(client_settings(config.kafka, {})).states([route.source]).values()
+    (state,) = KafkaFacts(client_settings(config.kafka, {})).states([route.source])[0].values()
     ranges = [
         Range(topic=route.source, role=Role.SOURCE, partition=partition, start=0, end=offsets.end)
         for partition, offsets in state.partitions.items()
     ]
 
-    assert sum(batch.num_rows for batch in batches(ReadingJob(config, ranges, {}), ranges)) == RECORDS
+    job = ReadingJob(client={}, readings=[Reading(number=1, config=config, ranges=ranges)])
+    assert sum(batch.num_rows for batch in batches(job)) == RECORDS
 
 
 def test_the_gateway_logs_in_with_tokens(kafka: OAuthKafka, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ from pyspark.sql import SparkSession
 
 from delaytopic_api import DelayTopic, Settings, load_document, resolve
 from delaytopic_api.relay import KafkaClient
-from delaytopic_audit.audit import Audit, Options, Reader
+from delaytopic_audit.audit import Audit, Audited, Options, Reader
+from delaytopic_audit.errors import AuditError
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.model.report import Report
-from delaytopic_audit.model.rules import Rules, default_grace_ms
 from delaytopic_audit.pipeline.ports import silent
+from delaytopic_cli.audit.options import rules_of
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 
 HOUR_MS = 3_600_000
@@ -73,43 +75,53 @@ class AuditedTopic:
         document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "DelayTopic", "spec": self.spec_written()}
         return {**document, "metadata": {"name": self.name, "namespace": "tests"}}
 
-    def audit(self, spark: SparkSession, *, any_clock: bool = True, restart: bool = False, **given: Any) -> Audit:
+    def audit(self, spark: SparkSession, **given: Any) -> Audit:
         """An audit that is ready to run."""
-        settings = self.settings()
-        slo = settings.slo
-        grace_ms = given.pop("grace_ms", default_grace_ms(slo.lateness.ms))
-        rules = Rules(
-            lateness_ms=slo.lateness.ms,
-            grace_ms=grace_ms,
-            objective=slo.objective,
-            window_ms=slo.window.ms,
-            guarantee=settings.guarantee,
-            retention_ms=given.pop("retention_ms", 10 * DAY_MS),
-        )
-        options = Options(
-            ledger=str(self.folder),
-            window_ms=given.pop("window_ms", DAY_MS),
-            rules=rules,
-            client={},
-            reader=Reader(given.pop("reader", "client")),
-            trusts_any_clock=any_clock,
-            restarts=restart,
-            **given,
-        )
-        return Audit(spark, settings, KafkaClient(bootstrap_servers=self.bootstrap_servers), options)
+        return audit_of(spark, [self], **given)
 
     def run(self, spark: SparkSession, now_ms: int, **given: Any) -> Report:
         """One whole audit."""
         audit = self.audit(spark, **given)
-        report = audit.run(now_ms, silent)
+        (report,) = audit.run(now_ms, silent).values()
         audit.done()
+        if isinstance(report, AuditError):
+            raise report
         return report
 
     def ledger(self, spark: SparkSession) -> Ledger:
         """To look into."""
-        return Ledger(spark, str(self.folder), f"tests/{self.name}")
+        return Ledger(spark, str(self.folder))
 
     def producer(self) -> Producer:
         """A topic that keeps the order of what it is given."""
         settings = {"bootstrap.servers": self.bootstrap_servers, "enable.idempotence": True, "linger.ms": 5}
         return Producer({**settings, "queue.buffering.max.messages": 500_000})
+
+
+def audit_of(
+    spark: SparkSession,
+    topics: Sequence[AuditedTopic],
+    *,
+    any_clock: bool = True,
+    restart: bool = False,
+    grace_ms: int | None = None,
+    retention_ms: int = 10 * DAY_MS,
+    **given: Any,
+) -> Audit:
+    """An audit of several, in the ledger of the first, that is ready to run."""
+    audited = []
+    for topic in topics:
+        settings = topic.settings()
+        usual = rules_of(settings, None, None, None)
+        grace = usual.grace_ms if grace_ms is None else grace_ms
+        audited.append(Audited(settings, usual.model_copy(update={"grace_ms": grace, "retention_ms": retention_ms})))
+    options = Options(
+        ledger=str(topics[0].folder),
+        window_ms=given.pop("window_ms", DAY_MS),
+        client={},
+        reader=Reader(given.pop("reader", "client")),
+        trusts_any_clock=any_clock,
+        restarts=restart,
+        **given,
+    )
+    return Audit(spark, audited, KafkaClient(bootstrap_servers=topics[0].bootstrap_servers), options)

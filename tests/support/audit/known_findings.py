@@ -39,9 +39,9 @@ def produce(topic: AuditedTopic, truths: list[Truth]) -> None:
     assert producer.flush(60) == 0
 
 
-def tables_of(spark: SparkSession, name: str, place: str) -> Tables:
-    """Return the tables of the last run of a DelayTopic, which is named `namespace/name`."""
-    ledger = Ledger(spark, place, name)
+def tables_of(spark: SparkSession, place: str) -> Tables:
+    """Return the tables of the last run of a ledger."""
+    ledger = Ledger(spark, place)
     commit = ledger.last_commit()
     assert commit is not None
     return {table: sorted(map(tuple, current(ledger, commit, table).collect()), key=repr) for table in PARTS}

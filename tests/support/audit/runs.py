@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,21 +17,24 @@ from tests.unit.audit.messages import FakeMessage, config_for
 from delaytopic_api import Percent
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 from delaytopic_api.values import Guarantee
+from delaytopic_audit.audit import reports_of
 from delaytopic_audit.ledger.ledger import Ledger
-from delaytopic_audit.model.manifest import Commit, FirstOffset, Plan, PlannedTopic, Range, Role
+from delaytopic_audit.model.manifest import Commit, FirstOffset, Plan, PlannedTopic, Range, Role, RunPlan, State
+from delaytopic_audit.model.report import Report
 from delaytopic_audit.model.rules import Rules
 from delaytopic_audit.pipeline.ports import silent
 from delaytopic_audit.pipeline.run import execute_plan
 from delaytopic_audit.reading.decoding import Row, batch_of, decoder_for
 from delaytopic_audit.tables.schemas import EXTRACT
 
+NAME = "tests/orders"
 SOURCE, TARGET, DEAD_LETTERS = "orders.source", "orders.target", "orders.dlq"
 ROLES = {SOURCE: Role.SOURCE, TARGET: Role.TARGET, DEAD_LETTERS: Role.DEAD_LETTER}
 CONFIG = config_for(SOURCE, TARGET, DEAD_LETTERS, ["orders.other"])
 
 
 _ATTEMPT = re.compile(r"(?<=runs/\d{8})-[0-9a-f]{8}")
-_MINUTES = re.compile(r"/\d+-\d+(?=/)")
+_MINUTES = re.compile(r"/\d+-\d+-\d+(?=/)")
 
 
 def without_attempt(place: str) -> str:
@@ -45,11 +48,12 @@ def rules_of(**given: Any) -> Rules:
     return Rules(objective=Percent("99.9%"), guarantee=Guarantee.EXACTLY_ONCE, **{**usual, **given})
 
 
-def plan_of(sequence: int, now_ms: int, rules: Rules, asks: tuple[int, int]) -> Plan:
+def plan_of(sequence: int, now_ms: int, rules: Rules, asks: tuple[int, int]) -> RunPlan:
     """Of a run that reads these offsets of the source."""
     start, end = asks
-    return Plan(
-        delay_topic="tests/orders",
+    plan = Plan(
+        delay_topic=NAME,
+        number=1,
         sequence=sequence,
         epoch=1,
         planned_at_ms=now_ms,
@@ -61,16 +65,36 @@ def plan_of(sequence: int, now_ms: int, rules: Rules, asks: tuple[int, int]) -> 
         ranges=[Range(topic=SOURCE, role=Role.SOURCE, partition=0, start=start, end=end)],
         scope=[FirstOffset(partition=0, offset=0)],
     )
+    return RunPlan(sequence=sequence, plans=[plan])
 
 
-def carry_out_with(spark: SparkSession, ledger: Ledger, plan: Plan, rows: Sequence[Row]) -> Commit:
+def carry_out_with(spark: SparkSession, ledger: Ledger, plan: RunPlan, rows: Sequence[Row]) -> Commit:
     """The run, as if it had read these rows."""
     # From Arrow's columns, as a list of tuples would go through a Python worker.
-    read = partial(_as_it_is, spark.createDataFrame(pa.Table.from_batches([batch_of(list(rows))]), EXTRACT))
+    read = partial(_as_it_is, spark.createDataFrame(pa.Table.from_batches([batch_of({1: rows})]), EXTRACT))
     return execute_plan(plan, ledger, ledger.last_commit(), read, silent)
 
 
-def _as_it_is(frame: DataFrame, _ranges: list[Range]) -> DataFrame:
+def state_of(commit: Commit) -> State:
+    """What a commit says of the DelayTopic of these runs."""
+    (state,) = commit.states
+    return state
+
+
+def with_rules(commit: Commit, rules: Rules) -> Commit:
+    """The same commit, as if its only DelayTopic had been judged by these rules."""
+    state = state_of(commit)
+    plan = state.plan.model_copy(update={"rules": rules})
+    return commit.model_copy(update={"states": [state.model_copy(update={"plan": plan})]})
+
+
+def report_of(ledger: Ledger, commit: Commit, window_ms: int | None, now_ms: int) -> Report:
+    """The report on the only DelayTopic of a commit."""
+    name = state_of(commit).plan.delay_topic
+    return reports_of(ledger, commit, [name], window_ms, now_ms)[name]
+
+
+def _as_it_is(frame: DataFrame, _ranges: Mapping[int, Sequence[Range]]) -> DataFrame:
     return frame
 
 
@@ -108,7 +132,7 @@ class Runs:
         """The next run, which reads these records."""
         last, start = self.ledger.last_commit(), self.asked
         rows = [self._row(each, number) for number, each in enumerate(sent)]
-        plan = plan_of(last.plan.sequence + 1 if last is not None else 1, now_ms, rules, (start, self.asked))
+        plan = plan_of(last.sequence + 1 if last is not None else 1, now_ms, rules, (start, self.asked))
         return carry_out_with(self.spark, self.ledger, plan, rows)
 
     def _row(self, sent: Sent, number: int) -> Row:

@@ -17,6 +17,7 @@ from delaytopic_audit.model.manifest import (
     Range,
     Role,
     Run,
+    State,
     TopicRead,
 )
 from delaytopic_audit.model.report import Counts, Listed, Report
@@ -65,8 +66,8 @@ def histogram(all_minutes: list[MinuteCounts]) -> dict[int, dict[int, int]]:
     return found
 
 
-def commit_of(sequence: int = 42) -> Commit:
-    """The run that the report is of."""
+def state_of(sequence: int = 42) -> State:
+    """The DelayTopic as the run has left it that the report is of."""
     ranges = [
         Range(topic=topic, role=role, partition=partition, start=1_000, end=181_234)
         for topic, role in (("shop.orders.delayed", Role.SOURCE), ("shop.orders", Role.TARGET))
@@ -74,6 +75,7 @@ def commit_of(sequence: int = 42) -> Commit:
     ]
     plan = Plan(
         delay_topic="shop/order-reminders",
+        number=1,
         sequence=sequence,
         epoch=1,
         planned_at_ms=NOW_MS,
@@ -85,12 +87,9 @@ def commit_of(sequence: int = 42) -> Commit:
         ranges=ranges,
         scope=[],
     )
-    run = Run(sequence=sequence, folder="f", first_minute=1, last_minute=2, commands=0, overdue=0, asks=[], rows=0)
-    return Commit(
+    return State(
         plan=plan,
         closed_minute=END_MINUTE,
-        runs=[run],
-        parts=[],
         read=[
             TopicRead(topic="shop.orders.delayed", role=Role.SOURCE, records=720_936, by_broker=720_936, foreign=0),
             TopicRead(topic="shop.orders", role=Role.TARGET, records=713_002, by_broker=713_002, foreign=12),
@@ -101,6 +100,12 @@ def commit_of(sequence: int = 42) -> Commit:
         beyond_retention=0,
         restated_minutes=3,
     )
+
+
+def commit_of(sequence: int = 42) -> Commit:
+    """The run that the report is of."""
+    run = Run(sequence=sequence, folder="f", first_minute=1, last_minute=2, commands=0, overdue=0, asks={}, rows=0)
+    return Commit(sequence=sequence, folder="f", states=[state_of()], numbers=1, runs=[run], parts=[])
 
 
 def without_lateness(minute: MinuteCounts) -> MinuteCounts:
@@ -171,13 +176,11 @@ def sample_report(
         findings=faults if faulty else {},
         provisional=2 if faulty else 0,
     )
-    commit = commit_of()
+    state = state_of()
     rules = RULES.model_copy(
         update={"exclusions": list(excluded), "calendar": calendar, "thresholds": list(thresholds)}
     )
     counted = [CountedFrom(lateness_ms=each.lateness_ms, minute=counted_minute) for each in thresholds]
-    plan = commit.plan.model_copy(update={"rules": rules, **(planned or {})})
-    commit = commit.model_copy(
-        update={"plan": plan, "counted": counted, "formerly": list(formerly), "ancient": ancient}
-    )
-    return make_report(commit, MinuteRange(*window_of(commit, WINDOW_MINUTES * 60_000)), gathered, now_ms)
+    plan = state.plan.model_copy(update={"rules": rules, **(planned or {})})
+    state = state.model_copy(update={"plan": plan, "counted": counted, "formerly": list(formerly), "ancient": ancient})
+    return make_report(state, MinuteRange(*window_of(state, WINDOW_MINUTES * 60_000)), gathered, now_ms)

@@ -168,7 +168,7 @@ def _arguments(key: Key, audit: AuditConfig) -> list[str]:
         "--file": f"{DOCUMENTS_FOLDER}/{DOCUMENTS_KEY}",
         "--name": str(key),
         "--relay-config": CONFIG_FILE,
-        **common_options(audit, master_of(audit), _ledger(audit)),
+        **common_options(audit, master_of(audit), _ledger(key, audit)),
         "--status-file": STATUS_FILE,
     }
     if has_executors(audit):
@@ -180,11 +180,13 @@ def _arguments(key: Key, audit: AuditConfig) -> list[str]:
     return words_of(options, audit)
 
 
-def _ledger(audit: AuditConfig) -> str:
+def _ledger(key: Key, audit: AuditConfig) -> str:
+    """Return the place of this DelayTopic's ledger, beside those of others."""
+    name = f"{key.namespace}.{key.name}"
     if is_url(audit):
-        return audit.ledger or ""
+        return f"{(audit.ledger or '').rstrip('/')}/{name}"
     # Executors mount the volume, too: as a URL it says so.
-    return f"{'file://' if has_executors(audit) else ''}{LEDGER_FOLDER}/{ledger_folder(audit)}"
+    return f"{'file://' if has_executors(audit) else ''}{LEDGER_FOLDER}/{ledger_folder(audit)}/{name}"
 
 
 def audit_objects(

@@ -21,6 +21,7 @@ from delaytopic_operator.config import AuditConfig, OperatorConfig
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources.audits.executors import audit_of_class, master_of
 from delaytopic_operator.resources.audits.pod import (
+    CLASSES_FOLDER,
     DOCUMENTS_FOLDER,
     LEDGER_FOLDER,
     audit_container,
@@ -198,11 +199,11 @@ class _ClassAudit:
 
     def _arguments(self) -> list[str]:
         audit = self._audit
-        ledger = (audit.ledger or "") if is_url(audit) else f"{LEDGER_FOLDER}/{ledger_folder(audit)}"
+        home = (audit.ledger or "").rstrip("/") if is_url(audit) else f"{LEDGER_FOLDER}/{ledger_folder(audit)}"
         options = {
             "--file": DOCUMENTS_FOLDER,
             "--relay-config": CONFIG_FILE,
-            **common_options(audit, master_of(audit), ledger),
+            **common_options(audit, master_of(audit), f"{home}/{CLASSES_FOLDER}/{self._class.metadata.name}"),
             "--every": str(self._class.spec.audit.every),
             "--serve": f"0.0.0.0:{PORT}",
         }

@@ -25,6 +25,8 @@ from delaytopic_operator.resources.pod import (
 DOCUMENTS_FOLDER: Final = "/etc/delaytopic/audit"
 LEDGER_FOLDER: Final = "/var/lib/delaytopic"
 REPORTS_FOLDER: Final = "reports"
+CLASSES_FOLDER: Final = "classes"
+"""The folder of the ledgers of classes: beside it each DelayTopic has one, as `namespace.name`."""
 TEMPORARY_SIZE: Final = "10Gi"
 DEFAULT_HEAP_MIB: Final = 1_024
 IMAGE_GROUP: Final = 65_532
@@ -103,7 +105,7 @@ def audit_pod(
 
 def common_options(audit: AuditConfig, master: str, ledger: str) -> dict[str, str]:
     """Return the options of `audit run` about the places of ledger and reports, and about Spark."""
-    home = LEDGER_FOLDER if audit.volume is not None else ledger.rstrip("/")
+    home = LEDGER_FOLDER if audit.volume is not None else (audit.ledger or "").rstrip("/")
     return {
         "--ledger": ledger,
         "--output": f"{home}/{REPORTS_FOLDER}",

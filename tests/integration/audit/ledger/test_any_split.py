@@ -34,7 +34,7 @@ def audited(
     spark: SparkSession, place: Path, rows: Sequence[tuple[int, Row]], ends_ms: Sequence[int]
 ) -> tuple[Tables, list[int]]:
     """Return verdicts, histogram and findings after runs that end at these times, and how many each run is of now."""
-    ledger, start_ms = Ledger(spark, str(place), "tests/orders"), 0
+    ledger, start_ms = Ledger(spark, str(place)), 0
     for sequence, end_ms in enumerate(ends_ms, start=1):
         of_run = [row for append_ms, row in rows if start_ms <= append_ms < end_ms]
         carry_out_with(spark, ledger, plan_of(sequence, end_ms, rules_of(), (0, len(rows))), of_run)
@@ -84,7 +84,7 @@ def test_a_minute_that_is_graded_again_only_because_it_lies_among_others_keeps_i
 ) -> None:
     minutes = 2 * MOST_RANGES + 2
     due_ms = [BASE_MS + number * MINUTE_MS for number in range(minutes)]
-    runs = Runs(spark, Ledger(spark, str(tmp_path), "tests/orders"))
+    runs = Runs(spark, Ledger(spark, str(tmp_path)))
     runs.run(END_MS, rules_of(), *(scheduled(BASE_MS, each) for each in due_ms))
 
     late = (delivered(offset, each, END_MS + 1) for offset, each in enumerate(due_ms) if offset % 2 == 0)

@@ -11,9 +11,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.support.audit.delay_topics import HOUR_MS
-from tests.support.audit.runs import Runs, cancelled, delivered, refused, rules_of, scheduled, without_attempt
+from tests.support.audit.runs import (
+    Runs,
+    cancelled,
+    delivered,
+    refused,
+    report_of,
+    rules_of,
+    scheduled,
+    without_attempt,
+)
 
-from delaytopic_audit.audit import report_of
 from delaytopic_audit.ledger.files import Files
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.model.manifest import Commit
@@ -59,7 +67,7 @@ class Story:
         """Carry out the next run."""
         commit = self.runs.run(now_ms, *given, **named)  # type: ignore[arg-type]
         report = report_of(self.runs.ledger, commit, 24 * HOUR_MS, now_ms)
-        sequence = commit.plan.sequence
+        sequence = commit.sequence
         self.ran[sequence] = Ran(commit, report, tables_in(self.folder), self.copies / str(sequence))
 
 
@@ -67,7 +75,7 @@ class Story:
 def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Story:
     """Runs within retention, one long after, and some for which there are latecomers."""
     folder, copies = tmp_path_factory.mktemp("ledger"), tmp_path_factory.mktemp("copies")
-    story = Story(Runs(spark, Ledger(spark, str(folder), "tests/orders")), folder, copies)
+    story = Story(Runs(spark, Ledger(spark, str(folder))), folder, copies)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Ledger, "sweep", copying_before(Ledger.sweep, folder, copies))
         story.run(
@@ -91,7 +99,7 @@ def copying_before(sweep: Callable[[Ledger, Commit], None], folder: Path, copies
     """Return a sweep that first copies the ledger, under the number of its run."""
 
     def copying(ledger: Ledger, last: Commit) -> None:
-        shutil.copytree(folder, copies / str(last.plan.sequence))
+        shutil.copytree(folder, copies / str(last.sequence))
         sweep(ledger, last)
 
     return copying
@@ -104,12 +112,12 @@ def told(report: Report) -> dict[str, list[int]]:
 
 def tables_in(folder: Path) -> list[str]:
     """Return which tables have files."""
-    place = folder / "tests.orders"
+    place = folder
     return sorted({without_attempt(str(file.parent.relative_to(place))) for file in place.glob("runs/**/*.parquet")})
 
 
 def documents_in(folder: Path) -> list[str]:
-    return sorted(file.name for file in (folder / "tests.orders").glob("*/*.json"))
+    return sorted(file.name for file in (folder).glob("*/*.json"))
 
 
 def test_minutes_older_than_retention_leave_the_ledger_with_their_files_and_pending_records_stay(story: Story) -> None:
@@ -119,7 +127,7 @@ def test_minutes_older_than_retention_leave_the_ledger_with_their_files_and_pend
     assert told(ran.report) == {}
     assert ran.tables == [
         *("runs/00000002/commands", "runs/00000002/records", "runs/00000003/commands"),
-        *(f"runs/00000004/{name}" for name in ("digests", "findings", "histogram", "records", "verdicts")),
+        *(f"runs/00000004/{name}" for name in ("digests", "records")),
     ]
     assert [run.sequence for run in ran.commit.runs] == [2, 3, 4]
 
@@ -159,7 +167,7 @@ def test_a_sweep_killed_after_any_number_of_removals_is_made_up_for_by_that_of_t
     for removals in count():
         folder = tmp_path / str(removals)
         shutil.copytree(forgets.unswept, folder)
-        ledger = Ledger(spark, str(folder), "tests/orders")
+        ledger = Ledger(spark, str(folder))
         is_whole = sweep_until_killed(ledger, forgets.commit, removals)
         add_run(folder, follows)
         ledger.sweep(follows.commit)
@@ -192,7 +200,7 @@ def sweep_until_killed(ledger: Ledger, last: Commit, removals: int) -> bool:
 
 def add_run(folder: Path, ran: Ran) -> None:
     """Add what a run writes: its tables and its commit."""
-    for name in (ran.commit.folder, f"commits/{ran.commit.plan.sequence:08d}.json"):
-        written = ran.unswept / "tests.orders" / name
+    for name in (ran.commit.folder, f"commits/{ran.commit.sequence:08d}.json"):
+        written = ran.unswept / name
         copy = shutil.copytree if written.is_dir() else shutil.copy
-        copy(written, folder / "tests.orders" / name)
+        copy(written, folder / name)

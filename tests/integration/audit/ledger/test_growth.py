@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from tests.support.audit.runs import plan_of, rules_of
-from tests.unit.audit.sample_report import commit_of
+from tests.support.audit.runs import plan_of, report_of, rules_of
+from tests.unit.audit.sample_report import commit_of, state_of
 
-from delaytopic_audit.audit import report_of
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.model.manifest import Commit, Part
 from delaytopic_audit.model.report import Report
@@ -30,22 +29,27 @@ BUCKETS = 4
 
 def ledger_of_hours(spark: SparkSession, folder: Path, parts: int, hours: int) -> tuple[Ledger, Commit]:
     """A ledger of so many parts, of so many hours each; in each minute a record of each partition is lost."""
-    ledger, found = Ledger(spark, str(folder), "tests/orders"), []
+    ledger, found = Ledger(spark, str(folder)), []
     for number in range(parts):
         start = FIRST + number * hours * HOUR
         part = Part(folder=f"runs/{number:08d}-a/part", start=start, end=start + hours * HOUR, runs=1)
         for table, rows in tables_of(spark, part).items():
             ledger.write(part.folder, table, rows)
         found.append(part)
-    plan = plan_of(1, found[-1].end * MINUTE_MS, rules_of(window_ms=30 * DAY_MS), (0, 0))
-    update = {"plan": plan, "parts": found, "closed_minute": found[-1].end, "floor_minute": 0}
-    return ledger, commit_of().model_copy(update=update)
+    run_plan = plan_of(1, found[-1].end * MINUTE_MS, rules_of(window_ms=30 * DAY_MS), (0, 0))
+    (plan,) = run_plan.plans
+    state = state_of().model_copy(update={"plan": plan, "closed_minute": found[-1].end, "floor_minute": 0})
+    return ledger, commit_of().model_copy(update={"states": [state], "parts": found})
 
 
 def tables_of(spark: SparkSession, part: Part) -> dict[str, DataFrame]:
     def rows(table: str, each: int, **columns: Any) -> DataFrame:
         number = sf.col("id")
-        given = {"minute": part.start + sf.floor(number / each), "nth": (number % each).cast("int")}
+        given = {
+            "delay_topic": sf.lit(1),
+            "minute": part.start + sf.floor(number / each),
+            "nth": (number % each).cast("int"),
+        }
         frame = spark.range((part.end - part.start) * each).withColumns({**given, **columns})
         missing = [name for name in PARTS[table].names if name not in frame.columns]
         nothing = {name: sf.lit(0) for name in missing}

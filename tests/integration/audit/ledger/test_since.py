@@ -50,7 +50,7 @@ def produce(topic: AuditedTopic, name: str, append_ms: int, headers: list[tuple[
 def offsets_since(topic: AuditedTopic, since_ms: int | None) -> Offsets:
     """Of the source's only partition."""
     facts = KafkaFacts({"bootstrap.servers": topic.bootstrap_servers})
-    return facts.states([topic.source], since_ms)[topic.source].partitions[0]
+    return facts.states([topic.source], since_ms)[0][topic.source].partitions[0]
 
 
 def told(report: Report) -> dict[str, list[int]]:

@@ -12,11 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
 from tests.support.audit.delay_topics import HOUR_MS, AuditedTopic
-from tests.support.audit.runs import Runs, delivered, plan_of, rules_of, scheduled
+from tests.support.audit.runs import Runs, delivered, plan_of, report_of, rules_of, scheduled
 from tests.support.audit.s3_server import S3Server
 from tests.unit.audit.sample_report import commit_of
 
-from delaytopic_audit.audit import report_of
 from delaytopic_audit.errors import LedgerError, OvertakenError
 from delaytopic_audit.ledger.files import Files
 from delaytopic_audit.ledger.ledger import Ledger
@@ -41,7 +40,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def ledger_in(spark: SparkSession, place: str) -> Ledger:
-    return Ledger(spark, place, "tests/orders")
+    return Ledger(spark, place)
 
 
 def findings(ledger: Ledger, commit: Commit) -> list[tuple[str, int]]:
@@ -49,7 +48,7 @@ def findings(ledger: Ledger, commit: Commit) -> list[tuple[str, int]]:
 
 
 def run_folders(spark: SparkSession, place: str) -> list[str]:
-    return Files(spark, f"{place}/tests.orders").names("runs")
+    return Files(spark, place).names("runs")
 
 
 def hour(spark: SparkSession, place: str) -> Commit:
@@ -134,7 +133,7 @@ def test_a_run_that_was_frozen_while_many_others_came_after_it_changes_nothing(
 
 @pytest.mark.takes_long("carries out a run")
 def test_a_sweep_leaves_what_later_runs_are_writing(spark: SparkSession, place: str) -> None:
-    last, files = hour(spark, place), Files(spark, f"{place}/tests.orders")
+    last, files = hour(spark, place), Files(spark, place)
     for name in ("00000002-abcd", "00000001-abcd"):
         files.create(f"runs/{name}/records/part.parquet", "unfinished")
 
@@ -155,7 +154,7 @@ def test_an_audit_that_was_overtaken_says_so_and_the_next_one_goes_on_from_the_w
         usual(ledger, commit)
 
     monkeypatch.setattr(Ledger, "commit", after_another)
-    with pytest.raises(OvertakenError, match=f"another audit of tests/{topic.name} was quicker: its verdict counts"):
+    with pytest.raises(OvertakenError, match="another audit with this ledger was quicker: its verdicts count"):
         topic.run(spark, now_ms)
 
     assert topic.ledger(spark).open_plan() is None

@@ -45,7 +45,7 @@ def local(spark: SparkSession, truths: tuple[AuditedTopic, list[Truth]]) -> Tabl
     """The tables of an audit in one process."""
     topic, expected = truths
     topic.run(spark, time.time_ns() // 1_000_000)
-    found = tables_of(spark, f"tests/{topic.name}", str(topic.folder))
+    found = tables_of(spark, str(topic.folder))
     assert_truth_found(found, expected)
     return found
 
@@ -88,7 +88,7 @@ def test_executors_are_pods_like_the_driver_and_find_the_same_with_no_right_but_
     executors, everything = jobs.pods(**EXECUTORS), jobs.pods()
     end = jobs.await_end(job)
 
-    assert (end, tables_of(spark, jobs.name, jobs.place)) == ("Complete", local), jobs.log(job)
+    assert (end, tables_of(spark, f"{jobs.place}/{jobs.name.replace('/', '.')}")) == ("Complete", local), jobs.log(job)
     (driver,) = jobs.pods(**{"batch.kubernetes.io/job-name": job})
     for pod in executors:
         (container,) = pod["spec"]["containers"]
@@ -121,7 +121,7 @@ def test_an_executor_that_is_killed_changes_no_table(
     victim.process.kill()
 
     assert jobs.await_end(job) == "Complete", jobs.log(job)
-    assert tables_of(spark, jobs.name, jobs.place) == local
+    assert tables_of(spark, f"{jobs.place}/{jobs.name.replace('/', '.')}") == local
     assert_rights_suffice(jobs, mark)
 
 
@@ -136,7 +136,7 @@ def test_of_two_audits_at_once_one_counts(jobs: AuditJobs, spark: SparkSession, 
     assert ends in (["Complete", "Complete"], ["Complete", "Failed"])
     logs = "".join(map(jobs.log, both))
     assert ("was quicker" in logs) == (ends[-1] == "Failed"), logs
-    assert tables_of(spark, jobs.name, jobs.place) == local
+    assert tables_of(spark, f"{jobs.place}/{jobs.name.replace('/', '.')}") == local
     jobs.await_executors(0)
 
 

@@ -156,11 +156,10 @@ def test_an_audit_that_goes_on_finds_all_that_came_meanwhile(
     code = delaytopic.run(["audit", "run", *where, "--any-clock", "--window", "24h", "--every", "1h"])
 
     topic.run(spark, time.time_ns() // 1_000_000)
-    name = f"tests/{topic.name}"
-    found = tables_of(spark, name, place)
+    found = tables_of(spark, place)
     assert code == INTERRUPTED
     assert [3_000 < each < 3_600 for each in waits] == [True, True]
-    assert found == tables_of(spark, name, str(topic.folder))
+    assert found == tables_of(spark, str(topic.folder))
     assert_truth_found(found, [first, second])
 
 

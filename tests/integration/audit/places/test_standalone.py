@@ -49,7 +49,7 @@ def local(spark: SparkSession, truths: tuple[AuditedTopic, list[Truth]]) -> Tabl
     """The findings of the audit in local mode."""
     topic, _ = truths
     topic.run(spark, time.time_ns() // 1_000_000)
-    return tables_of(spark, f"tests/{topic.name}", str(topic.folder))
+    return tables_of(spark, str(topic.folder))
 
 
 def run(
@@ -98,7 +98,7 @@ def test_a_worker_killed_during_the_run_changes_no_table(
     code, told = run(begin, topic, place, tmp_path, {"SPARK_LOCAL_IP": HOST}, kill, options)
 
     assert (code, len(executors)) == (MISSED, 2), told
-    assert tables_of(spark, f"tests/{topic.name}", place) == local
+    assert tables_of(spark, place) == local
     assert_truth_found(local, truths[1])
 
 
@@ -126,4 +126,4 @@ def test_under_spark_submit_with_jars_and_a_ledger_on_s3_the_tables_are_the_same
     code, told = run([*submit, *SMALL, *settings, str(script)], topic, place, tmp_path, environment)
 
     assert code == MISSED, told
-    assert tables_of(spark, f"tests/{topic.name}", place) == local
+    assert tables_of(spark, place) == local

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,9 +24,8 @@ from delaytopic_api.values import Dialect
 from delaytopic_audit.errors import ReadingError
 from delaytopic_audit.model.manifest import Range, Role
 from delaytopic_audit.model.words import Kind
-from delaytopic_audit.reading.client import RangeReader, ReadingJob, read_by_client
+from delaytopic_audit.reading.client import RangeReader, Reading, ReadingJob, read_by_client
 from delaytopic_audit.reading.connector import read_by_connector
-from delaytopic_audit.reading.decoding import decoder_for
 from delaytopic_audit.reading.facts import KafkaFacts
 from delaytopic_audit.tables.schemas import EXTRACT
 
@@ -85,20 +83,24 @@ def of_source(topic: AuditedTopic, start: int, end: int) -> Range:
     return Range(topic=topic.source, role=Role.SOURCE, partition=0, start=start, end=end)
 
 
+def reading_of(topic: AuditedTopic, ranges: list[Range]) -> Reading:
+    return Reading(number=1, config=config_of(topic), ranges=ranges)
+
+
 def job_of(topic: AuditedTopic, start: int, end: int) -> ReadingJob:
-    return ReadingJob(config_of(topic), [of_source(topic, start, end)], {})
+    return ReadingJob(client={}, readings=[reading_of(topic, [of_source(topic, start, end)])])
 
 
 def offsets(topic: AuditedTopic, start: int, end: int) -> list[int]:
     """Return what the client's reader hands out."""
-    decoders = {topic.source: decoder_for(Role.SOURCE, topic.source, config_of(topic))}
-    reader = RangeReader({"bootstrap.servers": topic.bootstrap_servers}, [of_source(topic, start, end)], decoders)
-    return [row[2] for rows in reader.rows() for row in rows]
+    reading = reading_of(topic, [of_source(topic, start, end)])
+    reader = RangeReader({"bootstrap.servers": topic.bootstrap_servers}, [reading])
+    return [row[2] for some in reader.rows() for rows in some.values() for row in rows]
 
 
 def end_of(topic: AuditedTopic) -> int:
     facts = KafkaFacts({"bootstrap.servers": topic.bootstrap_servers})
-    return facts.states([topic.source])[topic.source].partitions[0].end
+    return facts.states([topic.source])[0][topic.source].partitions[0].end
 
 
 def rows_of(frame: DataFrame) -> list[tuple[object, ...]]:
@@ -166,8 +168,10 @@ def test_both_readers_give_the_same_rows_of_a_dialect_that_reads_values(
         producer.produce(topic.source, value, b"id", 0, headers=headers)
     assert producer.flush(30) == 0
     job = job_of(topic, 0, 3)
-    schedule = RelaySchedule.model_validate(job.config.schedule.to_document() | member(dialect))
-    job = replace(job, config=job.config.model_copy(update={"schedule": schedule}))
+    (own,) = job.readings
+    schedule = RelaySchedule.model_validate(own.config.schedule.to_document() | member(dialect))
+    edited = own.config.model_copy(update={"schedule": schedule})
+    job = ReadingJob(client={}, readings=[own.model_copy(update={"config": edited})])
 
     by_client = rows_of(read_by_client(spark, job))
 
@@ -191,14 +195,10 @@ def test_both_readers_give_the_same_rows_by_the_rules_of_their_offsets(
         producer.produce(topic.source, b'{"topic": "%b", "message": "m", "countdown": 9}' % topic.target.encode())
     assert producer.flush(30) == 0
     former = reading(0, 1, default_delay_ms=5_000)
-    job = replace(
-        job_of(topic, 0, 4),
-        generations=[
-            former,
-            reading(0, 2, default_delay_ms=7_000, dialect=latter, allowed=("*",)),
-            reading(0, 3, reader=9),
-        ],
-    )
+    latter_rules = reading(0, 2, default_delay_ms=7_000, dialect=latter, allowed=("*",))
+    own = reading_of(topic, [of_source(topic, 0, 4)])
+    generations = [former, latter_rules, reading(0, 3, reader=9)]
+    job = ReadingJob(client={}, readings=[own.model_copy(update={"generations": generations})])
 
     # When both read
     by_client = rows_of(read_by_client(spark, job))
@@ -234,7 +234,7 @@ def test_both_readers_give_the_same_rows_of_all_topics_of_a_delay_topic(
     assert producer.flush(30) == 0
     ends = {(topic.source, Role.SOURCE): 3, (topic.target, Role.TARGET): 4, (topic.dead_letter, Role.DEAD_LETTER): 2}
     ranges = [Range(topic=name, role=role, partition=0, start=0, end=end) for (name, role), end in ends.items()]
-    job = ReadingJob(config_of(topic), ranges, {})
+    job = ReadingJob(client={}, readings=[reading_of(topic, ranges)])
 
     by_client = rows_of(read_by_client(spark, job))
 

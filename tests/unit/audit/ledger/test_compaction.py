@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 from delaytopic_audit.ledger.compaction import MOST_ROWS, last_to_compact, put_together
 from delaytopic_audit.ledger.parts import FAN
-from delaytopic_audit.model.manifest import Range, Role, Run
+from delaytopic_audit.model.manifest import Asked, Run
 
 SMALL = 1_000
 LARGE = MOST_ROWS // FAN + 1
 
 
 def run_of(sequence: int, rows: int = SMALL, **more: Any) -> Run:
-    asks = [asks_of(sequence * 10, sequence * 10 + 10)]
+    asks = {1: [asks_of(sequence * 10, sequence * 10 + 10)]}
     usual = {"first_minute": sequence, "last_minute": sequence, "commands": 1, "overdue": 2, "asks": asks}
     return Run(sequence=sequence, folder=f"runs/{sequence}", rows=rows, **{**usual, **more})
 
 
-def asks_of(start: int, end: int, partition: int = 0) -> Range:
-    return Range(topic="a", role=Role.SOURCE, partition=partition, start=start, end=end)
+def asks_of(start: int, end: int) -> Asked:
+    return Asked(0, start, end)
 
 
 def after(runs: int, rows: int = SMALL) -> tuple[list[Run], int]:
@@ -55,14 +55,14 @@ def test_eight_runs_become_one_with_all_that_they_have() -> None:
         last_minute=7,
         commands=8,
         overdue=16,
-        asks=[asks_of(0, 80)],
+        asks={1: [asks_of(0, 80)]},
         rows=8 * SMALL,
         runs=8,
     )
 
 
 def test_runs_that_have_forgotten_their_records_become_one_without_records() -> None:
-    forgotten: dict[str, Any] = {"first_minute": None, "last_minute": None, "overdue": 0, "asks": []}
+    forgotten: dict[str, Any] = {"first_minute": None, "last_minute": None, "overdue": 0, "asks": {}}
     one = put_together([run_of(number, 0, **forgotten) for number in range(FAN)], "runs/9/earlier")
 
     assert (one.tables, one.first_minute, one.last_minute) == (["commands"], None, None)
@@ -89,6 +89,6 @@ def test_runs_are_few_whatever_their_number_and_keep_all_that_was_asked(runs: in
     assert len(left) <= FAN * sizes
     assert written <= runs * sizes
     assert sum(run.runs for run in left) == runs
-    assert left[0].asks[0].start == 0
-    assert all(before.asks[0].end == behind.asks[0].start for before, behind in pairwise(left))
-    assert left[-1].asks[0].end == runs * 10
+    assert left[0].asks[1][0].start == 0
+    assert all(before.asks[1][0].end == behind.asks[1][0].start for before, behind in pairwise(left))
+    assert left[-1].asks[1][0].end == runs * 10

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delaytopic_audit.ledger.parts import FAN, Rewrite, next_parts
-from delaytopic_audit.model.manifest import MinuteRange, Part
+from delaytopic_audit.model.manifest import Part
 
 HOUR = 60
 
@@ -23,40 +23,48 @@ def after_hours(hours: int, retention: int | None = None) -> tuple[list[Part], i
     parts: list[Part] = []
     minutes = 0
     for hour in range(hours):
-        closing = MinuteRange(hour * HOUR, (hour + 1) * HOUR)
-        floor = max(0, closing.end - retention) if retention is not None else 0
-        kept, written = next_parts(parts, floor, closing, [closing])
-        parts = [*kept, *(part_of(each.start, each.end, each.runs) for each in written)]
-        minutes += sum(each.end - each.start for each in written)
+        closed = range(hour * HOUR, (hour + 1) * HOUR)
+        floor = max(0, closed.stop - retention) if retention is not None else 0
+        parts, _, new = next_parts(parts, floor, closed, [])
+        assert new is not None
+        parts.append(part_of(new.start, new.end, new.runs))
+        minutes += new.end - new.start
     return parts, minutes
 
 
 def test_a_run_writes_the_part_that_it_closed_and_leaves_the_others() -> None:
     parts = [part_of(0, 60), part_of(60, 120)]
 
-    assert next_parts(parts, 0, MinuteRange(120, 180), [MinuteRange(120, 180)]) == (parts, [Rewrite(120, 180, 1, ())])
+    assert next_parts(parts, 0, [125, 130], []) == (parts, [], Rewrite(125, 131, 1, ()))
 
 
-def test_a_part_with_a_minute_that_is_graded_again_is_written_again() -> None:
-    parts = [part_of(0, 60), part_of(60, 120)]
-    again = [MinuteRange(59, 60), MinuteRange(120, 180)]
+def test_each_part_with_a_minute_that_is_graded_again_is_written_again() -> None:
+    parts = [part_of(0, 60), part_of(60, 120), part_of(30, 90), part_of(90, 150)]
 
-    assert next_parts(parts, 0, MinuteRange(120, 180), again) == (
-        [parts[1]],
-        [Rewrite(0, 60, 1, (parts[0],)), Rewrite(120, 180, 1, ())],
+    assert next_parts(parts, 0, [120], [59]) == (
+        [parts[1], parts[3]],
+        [Rewrite(0, 60, 1, (parts[0],)), Rewrite(30, 90, 1, (parts[2],))],
+        Rewrite(120, 121, 1, ()),
     )
+
+
+def test_a_minute_that_is_graded_again_and_that_no_part_has_is_of_the_new_one() -> None:
+    parts = [part_of(60, 120)]
+
+    assert next_parts(parts, 0, [120], [30]) == (parts, [], Rewrite(30, 121, 1, ()))
+    assert next_parts(parts, 0, [], [30]) == (parts, [], Rewrite(30, 31, 1, ()))
 
 
 def test_a_run_that_closes_nothing_adds_no_part() -> None:
     parts = [part_of(0, 60)]
 
-    assert next_parts(parts, 0, MinuteRange(60, 60), []) == (parts, [])
+    assert next_parts(parts, 0, [], []) == (parts, [], None)
 
 
 def test_parts_of_forgotten_minutes_are_left_out() -> None:
     parts = [part_of(0, 60), part_of(60, 120)]
 
-    assert next_parts(parts, 60, MinuteRange(120, 120), []) == ([parts[1]], [])
+    assert next_parts(parts, 60, [], []) == ([parts[1]], [], None)
 
 
 def test_eight_parts_of_a_size_become_one() -> None:

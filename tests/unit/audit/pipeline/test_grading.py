@@ -3,44 +3,45 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.audit.sample_report import commit_of
+from tests.unit.audit.sample_report import state_of
 
-from delaytopic_audit.model.manifest import Commit, GradedUntil, Plan
+from delaytopic_audit.model.manifest import GradedUntil, Plan, State
 from delaytopic_audit.pipeline.grading import graded_formerly
+from delaytopic_audit.pipeline.members import Judged
 
 DAY_MINUTES = 24 * 60
 
 
 def plan_of(lateness_ms: int, *, days_later: int = 0) -> Plan:
     """The plan of a run so long after the sample's."""
-    plan = commit_of().plan
+    plan = state_of().plan
     rules = plan.rules.model_copy(update={"lateness_ms": lateness_ms})
     later_ms = plan.planned_at_ms + days_later * DAY_MINUTES * 60_000
     return plan.model_copy(update={"rules": rules, "planned_at_ms": later_ms})
 
 
 @pytest.fixture
-def last() -> Commit:
+def last() -> State:
     """A run by a lateness of 1 s, before which there were two of 5 s."""
-    commit = commit_of()
-    known = [GradedUntil(lateness_ms=5_000, minute=commit.closed_minute - DAY_MINUTES)]
-    return commit.model_copy(update={"formerly": known})
+    state = state_of()
+    known = [GradedUntil(lateness_ms=5_000, minute=state.closed_minute - DAY_MINUTES)]
+    return state.model_copy(update={"formerly": known})
 
 
 def test_a_first_run_knows_no_lateness_of_before() -> None:
-    assert graded_formerly(plan_of(1_000), None) == []
+    assert graded_formerly(Judged(plan_of(1_000), None)) == []
 
 
-def test_the_same_lateness_adds_nothing(last: Commit) -> None:
-    assert graded_formerly(plan_of(1_000), last) == last.formerly
+def test_the_same_lateness_adds_nothing(last: State) -> None:
+    assert graded_formerly(Judged(plan_of(1_000), last)) == last.formerly
 
 
-def test_another_lateness_keeps_the_one_of_the_run_before(last: Commit) -> None:
+def test_another_lateness_keeps_the_one_of_the_run_before(last: State) -> None:
     added = GradedUntil(lateness_ms=1_000, minute=last.closed_minute)
 
-    assert graded_formerly(plan_of(200), last) == [*last.formerly, added]
+    assert graded_formerly(Judged(plan_of(200), last)) == [*last.formerly, added]
 
 
-def test_latenesses_of_forgotten_minutes_are_forgotten(last: Commit) -> None:
-    assert graded_formerly(plan_of(1_000, days_later=31), last) == []
-    assert graded_formerly(plan_of(200, days_later=32), last) == []
+def test_latenesses_of_forgotten_minutes_are_forgotten(last: State) -> None:
+    assert graded_formerly(Judged(plan_of(1_000, days_later=31), last)) == []
+    assert graded_formerly(Judged(plan_of(200, days_later=32), last)) == []

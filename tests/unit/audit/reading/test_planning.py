@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from delaytopic_api import Percent
 from delaytopic_api.values import Guarantee
 from delaytopic_audit.errors import CannotJudge
-from delaytopic_audit.model.manifest import Commit, FirstOffset, Plan, Range, Role, RulesFrom, Run
+from delaytopic_audit.model.manifest import FirstOffset, Plan, Range, Role, RulesFrom, State
 from delaytopic_audit.model.rules import Rules
 from delaytopic_audit.reading.generations import Learned
 from delaytopic_audit.reading.planning import Offsets, Request, TopicState, make_plan, shares
@@ -37,13 +37,10 @@ def states(*partitions: tuple[int, int, int], **settings: str) -> dict[str, Topi
     return {name: state(name, *partitions, **settings) for name in ("b", "a.dlq", "a")}
 
 
-def committed(plan: Plan) -> Commit:
-    run = Run(sequence=1, folder="f", first_minute=None, last_minute=None, commands=0, overdue=0, asks=[], rows=0)
-    return Commit(
+def committed(plan: Plan) -> State:
+    return State(
         plan=plan,
         closed_minute=0,
-        runs=[run],
-        parts=[],
         read=[],
         clocks=[],
         named=[],
@@ -53,9 +50,9 @@ def committed(plan: Plan) -> Commit:
     )
 
 
-def named(topic: str, commit: Commit) -> Commit:
+def named(topic: str, state: State) -> State:
     """After records asked for this topic."""
-    return commit.model_copy(update={"named": [topic]})
+    return state.model_copy(update={"named": [topic]})
 
 
 def source_range(plan: Plan) -> list[Range]:

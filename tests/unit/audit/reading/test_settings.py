@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.unit.audit.messages import config_for, reading
 
 from delaytopic_api.relay import KafkaClient
 from delaytopic_audit.errors import SettingsError
-from delaytopic_audit.reading.client import ReadingJob
+from delaytopic_audit.reading.client import Reading, ReadingJob
 from delaytopic_audit.reading.settings import client_settings, consumer_settings
 
 
@@ -80,10 +81,11 @@ def test_a_file_that_cannot_be_read_names_its_field(tmp_path: Path) -> None:
 def test_workers_are_told_the_place_of_a_secret_and_not_the_secret(secret: str) -> None:
     login = client(protocol="SASL_SSL", mechanism="PLAIN", username="auditor", passwordFile=secret)
     config = config_for("a", "b", "a.dlq").model_copy(update={"kafka": login})
-    job = ReadingJob(config, [], {"client.id": "x"}, [reading(0, 5)])
+    own = Reading(number=1, config=config, ranges=[], generations=[reading(0, 5)])
+    job = ReadingJob(client={"client.id": "x"}, readings=[own])
 
-    options = job.to_options()
+    text = job.text()
 
-    assert ReadingJob.of_options(options) == job
-    assert secret in options["config"]
-    assert "\\c" not in "".join(options.values())
+    assert ReadingJob.model_validate_json(text) == job
+    assert json.dumps(secret) in text
+    assert "c\\\\" not in text

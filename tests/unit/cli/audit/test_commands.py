@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 from urllib.request import urlopen
 
@@ -18,6 +17,7 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from delaytopic_api import Duration, Percent, Settings
 from delaytopic_api.errors import InvalidDocument
+from delaytopic_audit.audit import Audited
 from delaytopic_audit.errors import LedgerError, SparkMissingError
 from delaytopic_audit.model import Exclusion, Threshold
 from delaytopic_audit.runtime.executor_pods import ExecutorPods
@@ -187,7 +187,7 @@ def test_settings_of_spark_are_given_by_conf(tmp_path: Path, monkeypatch: pytest
         asked.append(given)
         raise SparkMissingError("no Java")
 
-    monkeypatch.setattr("delaytopic_cli.audit.commands.check_topics", lambda *_: None)
+    monkeypatch.setattr("delaytopic_cli.audit.commands.check_topics", lambda *_: {})
     monkeypatch.setattr("delaytopic_cli.audit.commands.spark_session", without_java)
     command = ["audit", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet", "--master", "k8s://https://a"]
 
@@ -198,42 +198,24 @@ def test_settings_of_spark_are_given_by_conf(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("signals")
-def test_an_audit_that_fails_is_no_matter_of_the_next_one(
+def test_a_delay_topic_without_a_verdict_is_no_matter_of_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "topics.yaml"
     file.write_text(TOPIC % "orders" + "---" + TOPIC % "invoices", encoding="utf-8")
 
-    def failing(_spark: object, settings: Settings, *_given: object) -> None:
+    def failing(settings: Settings) -> None:
         raise LedgerError(f"no ledger of {settings.name}")
 
-    monkeypatch.setattr("delaytopic_cli.audit.commands.check_topics", lambda *_: None)
+    monkeypatch.setattr("delaytopic_cli.audit.commands.check_topics", lambda *_: {})
     monkeypatch.setattr("delaytopic_cli.audit.commands.spark_session", lambda **_: None)
-    monkeypatch.setattr("delaytopic_cli.audit.commands.Audit", failing)
+    monkeypatch.setattr("delaytopic_cli.audit.commands.Audit", lambda _spark, audited, *_: StandIn(audited, failing))
 
     assert run(["audit", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "error: shop/orders: no ledger of orders",
         "error: shop/invoices: no ledger of invoices",
     ]
-
-
-@pytest.mark.usefixtures("signals")
-def test_delay_topics_are_audited_side_by_side_if_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, together = tmp_path / "topics.yaml", Barrier(3, timeout=60)
-    names = ("orders", "invoices", "letters")
-    file.write_text("---".join(TOPIC % name for name in names), encoding="utf-8")
-
-    def waiting_for_the_others(*_given: object) -> None:
-        together.wait()
-        raise LedgerError("all are here")
-
-    monkeypatch.setattr("delaytopic_cli.audit.commands.check_topics", lambda *_: None)
-    monkeypatch.setattr("delaytopic_cli.audit.commands.spark_session", lambda **_: None)
-    monkeypatch.setattr("delaytopic_cli.audit.commands.Audit", waiting_for_the_others)
-
-    assert run(["audit", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet", "--parallel", "3"]) == 2
-    assert not together.broken
 
 
 @pytest.mark.usefixtures("signals")
@@ -285,6 +267,27 @@ def test_an_audit_does_not_go_on_with_every_option(
     assert why in capsys.readouterr().err
 
 
+class StandIn:
+    """Stands in for an audit, of which each DelayTopic has the result that a function has, or raises."""
+
+    def __init__(self, audited: Sequence[Audited], audit: Callable[[Settings], object]) -> None:
+        self.audited = audited
+        self.audit = audit
+
+    def run(self, _now_ms: int, _progress: object) -> dict[str, object]:
+        """Return the results by name."""
+        results = dict[str, object]()
+        for each in self.audited:
+            try:
+                results[each.name] = self.audit(each.settings)
+            except LedgerError as error:
+                results[each.name] = error
+        return results
+
+    def done(self) -> None:
+        """Do nothing."""
+
+
 class Service:
     """Stands in for Spark, audits and waiting of an audit that goes on, which ends after so many rounds."""
 
@@ -295,7 +298,7 @@ class Service:
         for name, instead in {
             "spark_session": lambda **_: None,
             "has_ended": lambda _: not self.has_spark,
-            "Audit": lambda _spark, settings, *_: audit(settings),
+            "Audit": lambda _spark, audited, *_: StandIn(audited, audit),
             "sleep": self.wait,
         }.items():
             monkeypatch.setattr(f"delaytopic_cli.audit.commands.{name}", instead)
@@ -319,7 +322,7 @@ def has_a_bug(settings: Settings) -> None:
 
 
 @pytest.mark.usefixtures("signals")
-def test_a_bug_in_one_audit_neither_ends_the_service_nor_keeps_the_others_from_theirs(
+def test_a_bug_in_an_audit_does_not_end_the_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "topics.yaml"
@@ -330,7 +333,7 @@ def test_a_bug_in_one_audit_neither_ends_the_service_nor_keeps_the_others_from_t
     assert code == INTERRUPTED
     assert capsys.readouterr().err.splitlines()[:4] == 2 * [
         "error: shop/orders: KeyError: 'of two\\nlines'",
-        "error: shop/invoices: no ledger",
+        "error: shop/invoices: KeyError: 'of two\\nlines'",
     ]
 
 
@@ -353,7 +356,7 @@ def test_a_bug_in_an_audit_that_does_not_go_on_stays_one(tmp_path: Path, monkeyp
     file = tmp_path / "topics.yaml"
     file.write_text(TOPIC % "orders", encoding="utf-8")
     Service(monkeypatch, 1, has_a_bug)
-    monkeypatch.setattr("delaytopic_cli.audit.commands.check_topics", lambda *_: None)
+    monkeypatch.setattr("delaytopic_cli.audit.commands.check_topics", lambda *_: {})
 
     with pytest.raises(KeyError, match="of two"):
         run(["audit", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet"])
@@ -418,9 +421,11 @@ def test_a_service_serves_the_verdicts_of_the_delay_topics_that_a_folder_has(
     service.between = fetch
 
     assert service.run(tmp_path, "--serve", "127.0.0.1:0") == INTERRUPTED
-    invoices = "shop/invoices: This audit could not judge. no ledger"
-    orders = "shop/orders: This audit could not judge. KeyError: 'of two\\nlines'"
-    assert served == [[invoices, orders], [invoices]]
+    bug = "This audit could not judge. KeyError: 'of two\\nlines'"
+    assert served == [
+        [f"shop/invoices: {bug}", f"shop/orders: {bug}"],
+        ["shop/invoices: This audit could not judge. no ledger"],
+    ]
 
 
 @pytest.mark.usefixtures("signals")
@@ -524,7 +529,7 @@ def test_a_driver_in_a_pod_removes_its_executors_before_it_ends_however_the_audi
 ) -> None:
     file, session = tmp_path / "topics.yaml", StoppedSession()
     file.write_text(TOPIC % "orders", encoding="utf-8")
-    monkeypatch.setattr("delaytopic_cli.audit.commands.check_topics", lambda *_: None)
+    monkeypatch.setattr("delaytopic_cli.audit.commands.check_topics", lambda *_: {})
     monkeypatch.setattr("delaytopic_cli.audit.commands.spark_session", lambda **_: session)
     monkeypatch.setattr("delaytopic_cli.audit.commands.Audit", lambda *_: signal.raise_signal(signal.SIGTERM))
     pods = ["--executor-pod", str(executor_template(tmp_path))] if is_in_pod else []

@@ -58,7 +58,7 @@ def test_the_command_is_one_that_delaytopic_has(tmp_path: Any) -> None:
         "file": str(tmp_path / "documents.yaml"),
         "name": "shop/order-reminders",
         "relay_config": tmp_path / "relay.yaml",
-        "ledger": "/var/lib/delaytopic/ledger",
+        "ledger": "/var/lib/delaytopic/ledger/shop.order-reminders",
         "output": "/var/lib/delaytopic/reports",
         "master": "local[*]",
         "memory": "1024m",
@@ -101,7 +101,7 @@ def test_a_ledger_is_a_url_or_in_the_volume() -> None:
 
     for place, audit in ledgers.items():
         words = container(audited(audit))["args"]
-        assert words[words.index("--ledger") + 1] == place
+        assert words[words.index("--ledger") + 1] == f"{place}/shop.order-reminders"
 
 
 def test_a_ledger_that_would_not_last_is_refused_at_the_operators_start() -> None:

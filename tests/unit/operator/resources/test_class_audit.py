@@ -78,7 +78,7 @@ def test_the_command_is_one_that_delaytopic_has(tmp_path: Path) -> None:
     told = {"name", "ledger", "output", "master", "memory", "every", "serve", "status_file", "exit_zero"}
     assert {name: value for name, value in params.items() if name in told} == {
         "name": None,
-        "ledger": "/var/lib/delaytopic/ledger",
+        "ledger": "/var/lib/delaytopic/ledger/classes/standard",
         "output": "/var/lib/delaytopic/reports",
         "master": "local[*]",
         "memory": "1024m",
@@ -171,7 +171,7 @@ def test_kubernetes_removes_it_with_the_class() -> None:
     assert all(owner["kind"] == "DelayClass" and owner["controller"] for (owner,) in owners)
 
 
-def test_it_sees_the_whole_ledger_at_the_places_of_single_audits() -> None:
+def test_it_has_the_whole_volume() -> None:
     mounts = [mount for mount in container(objects(given(VOLUME), "a"))["volumeMounts"] if mount["name"] == "ledger"]
 
     assert mounts == [{"name": "ledger", "mountPath": "/var/lib/delaytopic"}]

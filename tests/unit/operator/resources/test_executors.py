@@ -168,7 +168,7 @@ def test_another_api_server_is_taken_and_another_kind_of_master_is_not() -> None
 def test_a_ledger_in_a_volume_is_a_url_as_executors_mount_it_too() -> None:
     given = audited({"schedule": "0 * * * *", "mode": "Kubernetes", "driverAccount": "driver", "volume": VOLUME})
 
-    assert arguments(given)["--ledger"] == "file:///var/lib/delaytopic/ledger"
+    assert arguments(given)["--ledger"] == "file:///var/lib/delaytopic/ledger/shop.order-reminders"
     assert arguments(given)["--output"] == "/var/lib/delaytopic/reports"
     mounted = executor_of(given)["spec"]["containers"][0]["volumeMounts"]
     assert "/var/lib/delaytopic/ledger/shop.order-reminders" in [each["mountPath"] for each in mounted]
