@@ -11,7 +11,7 @@ from tests.support.chart.helm import ChartHelm
 from tests.support.pages import PAGES, yaml_texts
 
 _WORD = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)`")
-_CODE = ("operator", "crds/delaytopic_api", "process", "relay", "spark")
+_CODE = ("operator", "crds/delaytopic_api", "process", "relay", "spark", "client")
 
 
 @pytest.mark.integration
