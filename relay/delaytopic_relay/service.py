@@ -197,7 +197,9 @@ class Service:
     def _topics(self) -> TopicReader:
         own = self._own_topics
         reader = TopicReader(self._connection, sorted(own.names))
-        finding = check_topics(self._config, Topics(*(reader.read_anew(name) if name is not None else None for name in own)))
+        finding = check_topics(
+            self._config, Topics(*(reader.read_anew(name) if name is not None else None for name in own))
+        )
         if finding is None:
             return reader
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)

@@ -292,6 +292,7 @@ class Loop:
             self._target.replace()
             self._target_is_spent = False
         for partition, (shard, plan, look_ahead_until) in self._takeover.recover(wanted).items():
+            shard.tells_ends = self._outcomes is not None
             owned = Owned(shard, plan.progress, plan.backend_changed, plan.rules_wait, look_ahead_until)
             cause = self.partitions.recovered(partition, owned)
             self._reading.follow(partition, plan.progress.generations)
