@@ -163,10 +163,15 @@ class Service:
     # -- parts
 
     @property
-    def _topic_names(self) -> tuple[str, ...]:
+    def _own_topics(self) -> OwnTopics:
         config = self._config
-        optional = (each.topic for each in (config.history, config.outcomes) if each is not None)
-        return config.source.topic, config.target.topic, config.dead_letter.topic, *optional
+        return OwnTopics(
+            config.source.topic,
+            config.target.topic,
+            config.dead_letter.topic,
+            config.history.topic if config.history is not None else None,
+            config.outcomes.topic if config.outcomes is not None else None,
+        )
 
     @property
     def _further(self) -> FurtherTargets:
@@ -179,13 +184,11 @@ class Service:
         return Acceptance(usual_id(source.accepted_topic_id or ""), until.ms if until is not None else 0)
 
     def _topics(self) -> TopicReader:
-        reader = TopicReader(self._connection, self._topic_names)
-        found = {name: reader.read_anew(name) for name in self._topic_names}
-        config = self._config
-        history = found[config.history.topic] if config.history is not None else None
-        outcomes = found[config.outcomes.topic] if config.outcomes is not None else None
-        source, target, dead_letter = (found[name] for name in self._topic_names[:3])
-        finding = check_topics(config, Topics(source, target, dead_letter, history, outcomes))
+        own = self._own_topics
+        reader = TopicReader(self._connection, sorted(own.names))
+        finding = check_topics(
+            self._config, Topics(*(reader.read_anew(name) if name is not None else None for name in own))
+        )
         if finding is None:
             return reader
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
@@ -249,7 +252,7 @@ class Service:
                 dead_letters=dead_letters,
                 manager=backlog.manager,
                 takeover=takeover,
-                holding=Holding(OwnTopics(*self._topic_names), self._further, topics.look_at, clock),
+                holding=Holding(self._own_topics, self._further, topics.look_at, clock),
                 pace=pace,
                 memory_bytes=config.limits.memory.value,
                 clock=clock,

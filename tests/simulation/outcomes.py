@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tests.simulation.outcome import Accepted, Delivered, Outcome, Place, Told
 
-from delaytopic_api.records import DELIVER_REQUESTED_BY, Receipt
+from delaytopic_api.records import DELIVER_ID, DELIVER_REQUESTED_BY, Receipt
 from delaytopic_api.relay import Ending, RecordPlace
 from delaytopic_relay.core.commands import Cancel, Reject, Schedule
 
@@ -59,6 +59,8 @@ def _in_its_place(outcome: Outcome) -> Iterator[str]:
         accepted, record, document = outcome.source[each.place], each.sent.record, each.document
         command = accepted.command
         name = command.id if isinstance(command, Schedule | Cancel | Reject) else None
+        if name is None and isinstance(command, Reject):
+            name = dict(command.headers or ()).get(DELIVER_ID)
         key = name if name is not None else b"source:%d:%d" % each.place
         if (record.key, record.partition) != (key, each.place[0]):
             yield f"outcome under another key or partition: {each.text}, {record.key!r}"

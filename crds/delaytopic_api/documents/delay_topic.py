@@ -200,8 +200,8 @@ def distinct_thresholds(
 class OutcomesSpec(TopicSpec):
     """The topic that tells how each schedule ended."""
 
-    only: Annotated[list[Ending], Field(min_length=1, max_length=5), ATOMIC] | None = None
-    """The endings that are told, such as [Cancelled, NotPending]. Absent: all of them."""
+    only: Annotated[list[Ending], Field(max_length=5), ATOMIC] = []
+    """The endings that are told, such as [Cancelled, NotPending]. Absent or empty: all of them."""
 
 
 class DelayTopicSpec(Model):

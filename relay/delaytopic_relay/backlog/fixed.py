@@ -51,7 +51,7 @@ class FixedShard:
         self._last_due_ms = 0
         self.size = 0
         self.far_bytes = 0
-        self.replaying = self.must_put = self.refuses_ids = self.looks_ahead = False
+        self.replaying = self.must_put = self.refuses_ids = self.looks_ahead = self.tells_ends = False
         self.former_rules: Sequence[Generation] = ()
         self.ids_bytes = 0
         self.counted = True

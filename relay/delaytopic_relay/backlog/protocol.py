@@ -63,6 +63,8 @@ class Shard(Protocol):
         """Return whether records taken in before are being read again; until that is over nothing is delivered."""
         ...
 
+    tells_ends: bool
+    """True if `Leaving` tells what commands have ended; False if nobody asks."""
     looks_ahead: bool
     """True if the source is still looked through for what relays have written into it; nothing is delivered then."""
 

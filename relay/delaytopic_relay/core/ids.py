@@ -209,6 +209,8 @@ class IdTable:
         self._before: dict[bytes, IdState] = {}
         """The states as of the last commit of ids that commands since have changed."""
         self._ends: list[End] = []
+        self.tells = False
+        """True if it is asked for what commands have ended."""
         self._states: dict[bytes, IdState] = {}
         self._last_in_memory: dict[bytes, DueKey] = {}
         self._found: Mapping[bytes, IdState] = {}
@@ -289,6 +291,8 @@ class IdTable:
 
     def _note_end(self, known: IdState, by: Schedule | Cancel) -> None:
         """A command that is read for the first time has ended a schedule."""
+        if not self.tells:
+            return
         due_ms, offset = known.key_in_effect
         ending = Ending.REPLACED if isinstance(by, Schedule) else Ending.CANCELLED
         self._ends.append(End(ending, offset, due_ms, by.id, by.offset, requested_by_of(by)))
@@ -321,7 +325,7 @@ class IdTable:
         if self._note(cancel.id, known, cancel.offset) and cancel.rank is None:
             if effect.withdrew and known is not None:
                 self._note_end(known, cancel)
-            else:
+            elif self.tells:
                 by = requested_by_of(cancel)
                 self._ends.append(End(Ending.NOT_PENDING, cancel.offset, None, cancel.id, None, by))
         if effect.state is not None:

@@ -155,6 +155,15 @@ class ShardCore(ABC):
         """Go on with these generations of rules, which are committed."""
         self.rules = Generations(generations, floor)
 
+    @property
+    def tells_ends(self) -> bool:
+        """See `Shard.tells_ends`."""
+        return self.ids.tells
+
+    @tells_ends.setter
+    def tells_ends(self, tells: bool) -> None:
+        self.ids.tells = tells
+
     def settled(self) -> None:
         """Take note that what was taken in is committed."""
         self.ids.settled(max(self.position, self.replay_until))

@@ -65,9 +65,9 @@ class Holding:
         return partition not in self.held
 
     def takes_in(self, partition: int) -> bool:
-        """Tell whether a source partition may be read: one whose dead letters have no place may not."""
+        """Tell whether a source partition may be read: one whose dead letters or outcomes have no place may not."""
         trouble = self.held.get(partition)
-        return trouble is None or trouble.destination.topic != self._own.dead_letter
+        return trouble is None or trouble.destination.topic not in (self._own.dead_letter, self._own.outcomes)
 
     def recovers(self, partition: int) -> bool:
         """Tell whether a source partition may be taken over: one whose backlog does not answer may not."""

@@ -293,6 +293,7 @@ class Loop:
             self._target.replace()
             self._target_is_spent = False
         for partition, (shard, plan, look_ahead_until) in self._takeover.recover(wanted).items():
+            shard.tells_ends = self._outcomes is not None
             owned = Owned(shard, plan.progress, plan.backend_changed, plan.rules_wait, look_ahead_until)
             cause = self.partitions.recovered(partition, owned)
             # Before anything is read by it: a record that counts from a later time would be due beyond all limits.

@@ -9,7 +9,7 @@ from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_
 
 from delaytopic_api.records import RESTATED
 from delaytopic_relay.core.commands import Record, Rewritten, Schedule
-from delaytopic_relay.core.ids import IdState, IdTable
+from delaytopic_relay.core.ids import IdEntry, IdState, IdTable
 from delaytopic_relay.delivery.batches import Batch, one_by_one
 from delaytopic_relay.dialects import scheduler
 from delaytopic_relay.engine.loop import Loop
@@ -100,7 +100,11 @@ def tells_the_backlog() -> Sequence[Patch]:
         name = schedule.id or b""
         self._keep(name, self._states[name]._replace(stored=state.stored), None)
 
-    return [(IdTable, "_put_off", put_off)]
+    def entry(self: IdTable, name: bytes, state: IdState, position: int) -> IdEntry:
+        # As one that is committed: any other would not be believed.
+        return state.to_entry()
+
+    return [(IdTable, "_put_off", put_off), (IdTable, "_entry", entry)]
 
 
 MUTANTS = (

@@ -129,7 +129,7 @@ def drops_what_is_pending() -> Sequence[Patch]:
 
 
 def no_id_entries() -> Sequence[Patch]:
-    return [(IdTable, "must_put", property(lambda self: False)), (IdTable, "to_put", lambda self: {})]
+    return [(IdTable, "must_put", property(lambda self: False)), (IdTable, "to_put", lambda self, position: {})]
 
 
 def withdrawn_delivered() -> Sequence[Patch]:

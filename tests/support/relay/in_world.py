@@ -11,6 +11,7 @@ from tests.support.relay.quiet_events import QuietEvents
 from tests.support.relay.world import World, WorldClock, WorldGate, WorldSource, WorldTarget
 
 from delaytopic_api.records import Headers
+from delaytopic_api.relay import Ending
 from delaytopic_api.values import Dialect as DialectName
 from delaytopic_api.values import Partitioning, source_mark
 from delaytopic_relay.backlog.fixed import FixedBacklog
@@ -32,6 +33,7 @@ from delaytopic_relay.delivery.batch_size import TopicLimit
 from delaytopic_relay.delivery.batches import Batch, source_of
 from delaytopic_relay.delivery.dead_letters import DeadLetters
 from delaytopic_relay.delivery.further_targets import FurtherTargets
+from delaytopic_relay.delivery.outcomes import Outcomes
 from delaytopic_relay.delivery.record_writer import PartitionCount, RecordWriter
 from delaytopic_relay.delivery.refusals import Refusals
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
@@ -115,6 +117,8 @@ class Setup(NamedTuple):
 
     shards: Sequence[int] = (0,)
     transactional: bool = True
+    outcomes: str | None = None
+    """The topic that tells how schedules end."""
     delay_ms: int | None = None
     memory_bytes: int = PLENTY
     chunk: int = 1_000
@@ -191,6 +195,7 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
         source, target, backlog, events, lambda owner: owner not in setup.strangers, reading, origin, clock
     )
     takeover.examiner = setup.examiner
+    own = OwnTopics(SOURCE, TARGET, DEAD, outcomes=setup.outcomes)
     loop = Loop(
         Parts(
             source=source,
@@ -200,7 +205,7 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
             dead_letters=DeadLetters(SOURCE, DEAD, setup.limit, refusals, setup.forms.letter),
             manager=backlog.manager,
             takeover=takeover,
-            holding=Holding(OwnTopics(SOURCE, TARGET, DEAD), FURTHER, world.kafka.look_at, clock),
+            holding=Holding(own, FURTHER, world.kafka.look_at, clock),
             pace=Pace(50, setup.transactional),
             memory_bytes=setup.memory_bytes,
             clock=clock,
@@ -208,6 +213,7 @@ def start(world: World, store: BacklogStore, name: str = "relay", setup: Setup =
             suspension=setup.suspension,
             second_clock=setup.second_clock(world),
             learn=lambda topics: None,
+            outcomes=Outcomes(setup.outcomes, [*Ending], SOURCE, TARGET, DEAD) if setup.outcomes else None,
         )
     )
     loop.start()
@@ -244,9 +250,11 @@ def produce_nonsense(world: World, partition: int = 0) -> int:
 
 
 def deliveries(world: World) -> list[Delivery]:
-    """All that was delivered and dead-lettered, in order."""
+    """All that was delivered and dead-lettered, in order; an outcome, which has no headers, is neither."""
     found: list[Delivery] = []
     for sent_ms, record in world.delivered:
+        if not record.headers:
+            continue
         partition, offset, dead = source_of(record.headers)
         assert partition is not None
         assert offset is not None

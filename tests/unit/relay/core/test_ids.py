@@ -425,9 +425,16 @@ WAITS = IdEntry(4 * 2, 99_000, 4)
 """The schedule at offset 4, as of a commit up to offset 5."""
 
 
+def telling(position: int) -> IdTable:
+    """A table that is asked for what commands have ended."""
+    table = IdTable(position)
+    table.tells = True
+    return table
+
+
 def fresh_table() -> IdTable:
     """A table whose owner has committed up to offset 5, and knows of the schedule at offset 4."""
-    table = IdTable(5)
+    table = telling(5)
     table.learn({A: WAITS}, Done(), 5)
     return table
 
@@ -440,7 +447,7 @@ def test_an_entry_has_the_former_one_beside_it_until_its_commands_are_committed(
 
 
 def test_the_first_entry_of_an_id_says_that_nothing_was_before() -> None:
-    table = IdTable(5)
+    table = telling(5)
     table.schedule(schedule(99_000, 7, A), far=True)
     table.cancel(cancel(8, A))
 
@@ -457,7 +464,7 @@ def test_an_entry_of_what_is_committed_has_nothing_beside_it() -> None:
 
 def test_an_entry_that_a_cursor_has_passed_which_is_not_committed_stays_beside_the_new_one() -> None:
     # Given an id of which all has left in a tick that is not committed yet
-    table = IdTable(5)
+    table = telling(5)
     left = WAITS._replace(key=DueKey(99_000, 4))
     table.learn({A: WAITS}, Done(DueKey(99_000, 4)), 5)
 
@@ -468,7 +475,7 @@ def test_an_entry_that_a_cursor_has_passed_which_is_not_committed_stays_beside_t
 
 def test_an_entry_of_a_tick_that_was_never_committed_is_not_believed() -> None:
     # Given a successor that finds the entry of a cancel which it reads anew itself
-    table = IdTable(5)
+    table = telling(5)
     table.learn({A: IdEntry(7 * 2 + 1, 99_000, 4, position=8, before=WAITS)}, Done(), 5)
 
     assert table.cancel(cancel(7, A))
@@ -476,14 +483,14 @@ def test_an_entry_of_a_tick_that_was_never_committed_is_not_believed() -> None:
 
 
 def test_an_entry_of_a_tick_that_was_never_committed_is_written_as_it_was() -> None:
-    table = IdTable(5)
+    table = telling(5)
     table.learn({A: IdEntry(7 * 2 + 1, 99_000, 4, position=8, before=WAITS)}, Done(), 5)
 
     assert table.to_put(5) == {A: WAITS}
 
 
 def test_an_id_whose_first_entry_was_never_committed_is_known_by_nobody() -> None:
-    table = IdTable(5)
+    table = telling(5)
     table.learn({A: IdEntry(7 * 2, 99_000, 7, position=8)}, Done(), 5)
 
     assert not table.cancel(cancel(9, A))
@@ -491,7 +498,7 @@ def test_an_id_whose_first_entry_was_never_committed_is_known_by_nobody() -> Non
 
 
 def test_an_entry_whose_commands_are_committed_is_believed() -> None:
-    table = IdTable(8)
+    table = telling(8)
     table.learn({A: IdEntry(7 * 2 + 1, 99_000, 4, position=8, before=WAITS)}, Done(), 8)
 
     assert not table.cancel(cancel(9, A))
@@ -499,14 +506,14 @@ def test_an_entry_whose_commands_are_committed_is_believed() -> None:
 
 def test_a_schedule_that_has_left_by_the_cursor_is_pending_no_more_whatever_its_entry_says() -> None:
     # Given a schedule that has left, and an older one with its id that waits in vain
-    table = IdTable(8)
+    table = telling(8)
     table.learn({A: IdEntry(7 * 2, 99_000, 4, key=DueKey(50, 7))}, Done(DueKey(60, 0)), 8)
 
     assert not table.cancel(cancel(9, A))
 
 
 def test_a_command_that_is_read_again_ends_nothing() -> None:
-    table = IdTable(8)
+    table = telling(8)
     table.learn({A: WAITS}, Done(), 8)
 
     table.schedule(schedule(50, 6, A), far=False)

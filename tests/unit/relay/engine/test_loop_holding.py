@@ -16,6 +16,7 @@ from tests.support.relay.in_world import (
     delivered_offsets,
     deliveries,
     produce,
+    produce_cancel,
     produce_nonsense,
     run_all,
     start,
@@ -23,9 +24,10 @@ from tests.support.relay.in_world import (
 from tests.support.relay.world import World
 
 from delaytopic_api.records import parse_dead_letter
+from delaytopic_api.relay import Outcome
 from delaytopic_relay.delivery.reachability import Destination
 
-OTHER = "other"
+OTHER, TOLD = "other", "told"
 LONG_MS = 120_000
 ONCE_MS = 6_000
 """The most that a bad topic may cost once, with the steps of a test."""
@@ -286,6 +288,56 @@ def test_while_the_dead_letter_topic_takes_nothing_only_those_with_a_bad_record_
     assert during == ([], [*range(40)])
     assert dead_offsets(world) == [bad]
     assert sorted({*delivered_offsets(world, 0)}) == [*range(1, 41)]
+
+
+@BOTH
+def test_while_the_topic_of_outcomes_takes_nothing_only_those_with_something_to_tell_wait(transactional: bool) -> None:
+    world = World()
+    setup = Setup(shards=(0, 1), transactional=transactional, outcomes=TOLD)
+    relay = start(world, MemoryBacklogStore(), setup=setup)
+    relay.run(1_000)
+    silence(world, TOLD, 0)
+    for partition in (0, 1):
+        for after_ms in range(0, 20_000, 500):
+            produce(world, after_ms, partition=partition)
+    relay.run(LONG_MS)
+    during = {*told(world)}
+
+    heal(world)
+    relay.run(LONG_MS)
+
+    assert during == {(1, offset) for offset in range(40)}
+    assert {*told(world)} == {(partition, offset) for partition in (0, 1) for offset in range(40)}
+    if transactional:
+        assert len(told(world)) == 80
+
+
+def test_cancels_are_not_read_while_nobody_can_be_told_of_them() -> None:
+    world = World()
+    relay = start(world, MemoryBacklogStore(), setup=Setup(shards=(0, 1), outcomes=TOLD))
+    relay.run(1_000)
+    silence(world, TOLD, 0)
+    cancels = [produce_cancel(world, b"a")]
+    relay.run(ONCE_MS)
+    due_ms: list[int] = []
+    for _ in range(20):
+        cancels.append(produce_cancel(world, b"a"))
+        due_ms.append(world.now_ms + 100)
+        produce(world, 100, partition=1)
+        relay.run(1_000)
+    sent_ms = [each.sent_ms for each in deliveries(world) if each.partition == 1]
+
+    heal(world)
+    relay.run(LONG_MS)
+
+    assert [sent - due <= 100 for sent, due in zip(sent_ms, due_ms, strict=True)] == [True] * 20
+    assert sorted(place for place in told(world) if place[0] == 0) == [(0, offset) for offset in cancels]
+
+
+def told(world: World) -> list[tuple[int, int]]:
+    """The source places that outcomes are of."""
+    found = (Outcome.model_validate_json(each.value or b"") for _, each in world.delivered if each.topic == TOLD)
+    return [(each.source.partition, each.source.offset) for each in found]
 
 
 def test_nothing_is_read_meanwhile_that_might_need_it() -> None:
