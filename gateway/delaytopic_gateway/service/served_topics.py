@@ -39,7 +39,7 @@ class ServedTopic:
     def of(cls, settings: Settings) -> ServedTopic:
         """Return the served of a DelayTopic with these settings."""
         schedule = settings.schedule
-        outcomes = getattr(settings, "outcomes", None)
+        outcomes = settings.outcomes
         return cls(
             settings.namespace,
             settings.name,

@@ -60,8 +60,10 @@ def cursor_one_too_far() -> Sequence[Patch]:
 
 
 def fixed_offset_past_the_queue() -> Sequence[Patch]:
+    original = FixedShard.progress
+
     def progress(self: FixedShard, owner: str) -> Progress:
-        return Progress(self.position, self.position, self.cursor, owner)
+        return original(self, owner)._replace(offset=self.position)
 
     return [(FixedShard, "progress", progress)]
 
