@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ KAFKA_SETTINGS = {
 }
 SHARED_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 12 << 30
-"""Data takes up to 4.5 GiB of it, the processes two, and a machine needs some for itself."""
+"""Data takes up to 8 GiB of it, the processes two, and a machine needs some for itself."""
 HEAP_MIB = 1_024
 JVM_OPTIONS = (
     f"-Xms{HEAP_MIB}m",
@@ -68,6 +68,14 @@ class Bed:
         """Empty Redis, so that millions of records make room."""
         with Redis.from_url(self.redis_url) as client:
             client.flushall(asynchronous=True)
+
+    def backlog_bytes(self, buckets: Sequence[str]) -> int:
+        """Return the size of a backlog: of these topics on the broker's disk, or of all that Redis holds."""
+        if not buckets:
+            with Redis.from_url(self.redis_url) as client:
+                return int(client.info("memory")["used_memory"])
+        partitions = [place for name in buckets for place in self.directory.glob(f"kafka/data/{name}-[0-9]*")]
+        return sum(file.stat().st_size for place in partitions for file in place.glob("*.log"))
 
     def backend(self, name: str, kind: BackendType = BackendType.REDIS_ZSET) -> RelayBackend:
         """Return the backend of what is not due soon."""

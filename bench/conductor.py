@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from bench.bed import Bed
 from bench.cases.backlog import Backlog
-from bench.cases.contenders import DESCRIBED, DESIGN, PROMPT_RELAYS, RELAYS, RELAYS_IN_C, Contender
+from bench.cases.contenders import DESCRIBED, DESIGN, RELAYS, RELAYS_IN_C, Contender, as_shipped
 from bench.cases.described import LOAD, run_described
 from bench.cases.flow import run_flow
 from bench.cases.horizon import Agenda, plan, run_within_horizon
@@ -23,6 +23,7 @@ from bench.figures.names import (
     APPENDED,
     CAUGHT_UP,
     FIRST,
+    HELD,
     INTO,
     LAST,
     LONGEST,
@@ -86,6 +87,8 @@ class Conductor:
         has_speedups = find_spec(SPEEDUPS) is not None
         self._ways = WAYS if has_speedups else PURE
         self._relays_in_c = RELAYS_IN_C if has_speedups else ()
+        self._shipped = as_shipped(has_speedups=has_speedups)
+        self._prompt = tuple(relay._replace(prompt=True) for relay in self._shipped)
         self.scale = sizes.scale or Scale.of(0)
         self.results = Results()
         self.unmeasured: dict[tuple[Table, str], str] = {}
@@ -172,7 +175,7 @@ class Conductor:
                 self._note(title, Table.THROUGHPUT, f"{Case.HORIZON}, {way}", self._within_horizon(way))
         if Group.DIALECTS in groups:
             for speech in (NATIVE, *OTHERS.values()):
-                rate = self._within_horizon(PURE[0], speech)
+                rate = self._within_horizon(self._ways[-2], speech)
                 self._note(title, Table.DIALECTS, speech.dialect, rate)
 
     def _within_horizon(self, way: Way, speech: Speech = NATIVE) -> Rate:
@@ -229,9 +232,8 @@ class Conductor:
 
     def _pending(self) -> None:
         for backend, guarantee in GROWING:
-            growing = Growing(
-                self._bed, self._name(str(backend).lower(), Way(guarantee)), guarantee, backend, self._sizes.ripe
-            )
+            (way,) = (each for each in self._ways[-2:] if each.guarantee is guarantee)
+            growing = Growing(self._bed, self._name(str(backend).lower(), way), way, backend, self._sizes.ripe)
             for pending in self._sizes.pending:
                 case = with_pending(backend, guarantee, pending)
                 self._try(Table.PENDING, case, partial(self._level, growing, pending, case))
@@ -244,6 +246,7 @@ class Conductor:
         self._note("pending", Table.PENDING, case, level.out, OUT)
         self.results.add(Table.PENDING, case, START, Unit.SECONDS, level.first_delivery_ms / 1_000)
         self.results.add(Table.PENDING, case, MEMORY, Unit.MIB, level.peak_memory_bytes / (1 << 20))
+        self.results.add(Table.PENDING, case, HELD, Unit.BYTES, level.held_bytes)
         self._report(f"pending: {case}: first delivery {level.first_delivery_ms:,.0f} ms after the start")
 
     # -- what is past due, lateness, restarts
@@ -256,8 +259,8 @@ class Conductor:
         if title != FIRST_ROUND:
             return
         records = self._sizes.past_due
-        for contender in RELAYS:
-            name = self._name("past-due-by-two", contender.way)
+        for contender in self._shipped:
+            name = self._name("by-two", contender.way)
             rate = run_past_due(self._bed, name, records, contender, processes=2)
             self._note(title, Table.PAST_DUE, f"{contender.name}{TWO_RELAYS}", rate)
         self._note(title, Table.PAST_DUE, DESCRIBED.name, run_described(self._bed, self._name("described")))
@@ -270,11 +273,11 @@ class Conductor:
 
     def _warm_up_flows(self) -> None:
         """Let a flow of each kind through: while the broker compiles, whoever comes first would be late."""
-        for contender in (*PROMPT_RELAYS, DESIGN):
+        for contender in (*self._prompt, DESIGN):
             run_flow(self._bed, self._name("warm-up", contender.way), contender, self._sizes.warm_up)
 
     def _lateness(self, title: str) -> None:
-        for contender in (*PROMPT_RELAYS, DESIGN):
+        for contender in (*self._prompt, DESIGN):
             for load in self._sizes.loads:
                 self._load(title, contender, load)
         for peer in self._peers:
@@ -308,7 +311,7 @@ class Conductor:
             self.results.add(Table.LATENESS, case, name, Unit.MS, value)
 
     def _restart(self, title: str) -> None:
-        for contender in (*PROMPT_RELAYS, *([DESIGN] if title == FIRST_ROUND else [])):
+        for contender in (*self._prompt, *([DESIGN] if title == FIRST_ROUND else [])):
             self._try(Table.RESTART, contender.name, partial(self._kill, title, contender))
 
     def _kill(self, title: str, contender: Contender) -> None:

@@ -66,11 +66,15 @@ class Contender(NamedTuple):
 
 RELAYS = tuple(Contender(str(way), way) for way in PURE)
 RELAYS_IN_C = tuple(Contender(str(way), way) for way in IN_C)
-PROMPT_RELAYS = tuple(relay._replace(prompt=True) for relay in RELAYS)
 _PLACES = "--bootstrap-servers {bootstrap_servers} --redis-url {redis_url} --source {source} --target {target}"
 _DESIGN = f"{shlex.join(module('bench.processes.redis_design'))} {_PLACES} --group {{group}}"
 DESIGN = Contender("Redis design", peer=Peer(Dialect.NATIVE, _DESIGN))
 DESCRIBED = Contender("Redis design, as described", peer=Peer(Dialect.NATIVE, f"{_DESIGN} --as-described"))
+
+
+def as_shipped(*, has_speedups: bool) -> tuple[Contender, ...]:
+    """Return relays as they come, with each guarantee by its name."""
+    return tuple(Contender(str(way.guarantee), way) for way in (IN_C if has_speedups else PURE))
 
 
 def relay_of(

@@ -18,7 +18,7 @@ from bench.reading import read_target
 from bench.records import PARTITIONS, spread
 from bench.selection import Way
 from bench.watch import Sample, Watch
-from delaytopic_api.values import BackendType, Guarantee
+from delaytopic_api.values import BackendType
 
 NEAREST_MS, FARTHEST_MS = 3_600_000, 30 * 86_400_000
 """The due times of what only waits."""
@@ -38,6 +38,8 @@ class Level:
     first_delivery_ms: float
     """From the start of the process."""
     peak_memory_bytes: int
+    held_bytes: float
+    """Of the backlog, for each record that waits."""
 
 
 class Growing:
@@ -46,18 +48,19 @@ class Growing:
     It makes the relay commit at the end as it would under load.
     """
 
-    def __init__(self, bed: Bed, name: str, guarantee: Guarantee, backend: BackendType, ripe: int) -> None:
+    def __init__(self, bed: Bed, name: str, way: Way, backend: BackendType, ripe: int) -> None:
         self._bed = bed
         self._name = name
         self._ripe = ripe
         self._source, self._target = f"{name}.source", f"{name}.target"
-        self._relay = relay_of(bed, name, (self._source, self._target), Way(guarantee), by_record(), backend)
+        self._relay = relay_of(bed, name, (self._source, self._target), way, by_record(), backend)
         self._due_ms: array[int] = array("q")
         self._ends = [0] * PARTITIONS
         """Behind the last marker of each source partition."""
         self._waiting = 0
         bed.create(self._source, self._target, f"{self._target}.dlq")
         self._buckets = bed.create_buckets(self._relay.config)
+        self._empty_bytes = bed.backlog_bytes(self._buckets)
         self._preload = Preload(bed.bootstrap_servers, self._source)
 
     def level(self, pending: int) -> Level:
@@ -70,10 +73,11 @@ class Growing:
             self._relay.wait_until_it_delivers()
             self._fill(pending - self._waiting)
             first, first_due_ms = len(self._due_ms), int(now_ms()) + LEAD_MS
+            held = (self._bed.backlog_bytes(self._buckets) - self._empty_bytes) / self._waiting
             into = self._take_in(first_due_ms)
             self._relay.stop()
             sleep_until(first_due_ms + RIPE_SPREAD_MS / 2)
-            return self._let_out(range(first, first + self._ripe), into)
+            return self._let_out(range(first, first + self._ripe), into, held)
         finally:
             self._relay.kill()
 
@@ -106,7 +110,7 @@ class Growing:
             raise Unmeasurable(f"{self._name}: {self._ripe} records became due while they were taken in")
         return Rate(self._ripe, (end_ms - start_ms) / 1_000)
 
-    def _let_out(self, ripe: range, into: Rate) -> Level:
+    def _let_out(self, ripe: range, into: Rate, held_bytes: float) -> Level:
         """Start the relay again, when half of them are due, and wait until all have left."""
         watch, started_ms = self._watch(), now_ms()
         self._relay.start()
@@ -124,7 +128,7 @@ class Growing:
         require_none_early(self._name, due_ms, delivered.appended_ms)
         out = rate_of_overdue(self._name, delivered, ripe, self._due_ms)
         first_ms = min(delivered.appended_ms[place] for place in delivered.places_of(ripe))
-        return Level(into, out, first_ms - started_ms, memory)
+        return Level(into, out, first_ms - started_ms, memory, held_bytes)
 
     def _produce(self, sequences: range) -> None:
         self._preload.fill(len(sequences), self._due_ms, sequences.start)

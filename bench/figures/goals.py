@@ -26,7 +26,7 @@ from bench.figures.names import (
     at_rate,
     with_pending,
 )
-from bench.selection import GROWING, WAYS, Case
+from bench.selection import GROWING, IN_C, PURE, WAYS, Case
 from delaytopic_api.values import CAPABILITIES, BackendType, Dialect, Guarantee
 
 
@@ -91,12 +91,19 @@ JSON: Final = "values in JSON are parsed for every record"
 HEADERS: Final = "headers of their own are parsed and written for every record"
 
 PLAIN, EXACT = Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE
-THROUGHPUT: Final = (
-    (Case.FIXED, 0.75, 0.62, OBJECTS, WITHOUT),
-    (Case.HORIZON, 0.50, 0.42, COLD, WITHOUT),
-    (Case.REDIS, 0.33, 0.30, UNPACKED, BESIDE),
-    (Case.BUCKETS, 0.33, 0.30, STORED, MOVED),
+AS_SHIPPED: Final = (
+    (Case.FIXED, 0.85, 0.75, WITHOUT),
+    (Case.HORIZON, 0.65, 0.60, WITHOUT),
+    (Case.REDIS, 0.36, 0.33, BESIDE),
+    (Case.BUCKETS, 0.38, 0.36, MOVED),
 )
+IN_PYTHON_ALONE: Final = (
+    (Case.FIXED, 0.58, 0.50, OBJECTS),
+    (Case.HORIZON, 0.30, 0.28, COLD),
+    (Case.REDIS, 0.11, 0.10, UNPACKED),
+    (Case.BUCKETS, 0.17, 0.16, STORED),
+)
+"""Not a wish but a floor: what it has done, less its spread."""
 
 
 def records_written(dialect: Dialect) -> int:
@@ -106,21 +113,19 @@ def records_written(dialect: Dialect) -> int:
 
 
 def _goals() -> Iterator[tuple[Name, Goal]]:
-    for case, plain, exact, bound, bound_in_c in THROUGHPUT:
-        for way in WAYS:
-            limit = plain if way.guarantee is PLAIN else exact
-            yield (
-                (Table.THROUGHPUT, f"{case}, {way}", OF_NULL),
-                Goal(AtLeast(limit), bound_in_c if way.in_c else bound),
-            )
+    for ways, cases in ((IN_C, AS_SHIPPED), (PURE, IN_PYTHON_ALONE)):
+        for case, plain, exact, bound in cases:
+            for way, limit in zip(ways, (plain, exact), strict=True):
+                yield (Table.THROUGHPUT, f"{case}, {way}", OF_NULL), Goal(AtLeast(limit), bound)
     for way in WAYS:
-        limit = 5 if way.guarantee is PLAIN else 3.5
+        limit = 5 if way.in_c else 2.5
         yield (Table.PAST_DUE, str(way), OF_DESIGN), Goal(AtLeast(limit), WITHOUT if way.in_c else PRODUCING)
     yield (Table.LATENESS, at_rate(PLAIN, 10_000), P50), Goal(AtMost(3), SHARED)
+    yield (Table.LATENESS, at_rate(PLAIN, 10_000), P99), Goal(AtMost(10), SHARED)
     yield (Table.LATENESS, at_rate(PLAIN, 10_000), P99_OF_DESIGN), Goal(AtMost(1), SHARED)
-    yield (Table.LATENESS, at_rate(EXACT, 10_000), P99), Goal(AtMost(50), COMMITS)
+    yield (Table.LATENESS, at_rate(EXACT, 10_000), P99), Goal(AtMost(30), COMMITS)
     yield (Table.LATENESS, at_rate(PLAIN, 40_000), P99), Goal(AtMost(60), SHARED)
-    yield (Table.LATENESS, at_rate(EXACT, 40_000), P99), Goal(AtMost(100), SHARED)
+    yield (Table.LATENESS, at_rate(EXACT, 40_000), P99), Goal(AtMost(60), SHARED)
     for guarantee in (PLAIN, EXACT):
         yield (Table.BURST, f"{guarantee}, 50,000", LAST), Goal(AtMost(1), PRODUCING)
         yield (Table.RESTART, guarantee, FIRST), Goal(AtMost(1.5), STARTING)
@@ -128,8 +133,8 @@ def _goals() -> Iterator[tuple[Name, Goal]]:
     yield (Table.RESTART, EXACT, TWICE), Goal(AtMost(0), "nothing: the progress is part of the transaction")
     for kind in GROWING:
         bound = SEGMENTS if kind[0] is BackendType.KAFKA_BUCKETS else STARTING
-        yield (Table.PENDING, with_pending(*kind, 1_000_000), START), Goal(AtMost(1.5), bound)
-        yield (Table.PENDING, with_pending(*kind, 4_000_000), OF_SMALLER), Goal(AtLeast(0.9), POSITIONS)
+        yield (Table.PENDING, with_pending(*kind, 1_000_000), START), Goal(AtMost(1), bound)
+        yield (Table.PENDING, with_pending(*kind, 10_000_000), OF_SMALLER), Goal(AtLeast(0.9), POSITIONS)
     for dialect in Dialect:
         if dialect is not Dialect.NATIVE:
             limit, bound = (0.6, JSON) if dialect is Dialect.BLACK_BOX else (0.8, HEADERS)

@@ -44,6 +44,7 @@ class Unit(StrEnum):
     SECONDS = "s"
     COUNT = "records"
     MIB = "MiB"
+    BYTES = "bytes"
 
     def text(self, value: float) -> str:
         """Return a value as tables show it; the unit of a ratio, rate or number is in the heading."""

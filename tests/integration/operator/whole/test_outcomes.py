@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 def test_the_topic_of_outcomes_is_made_like_the_source_and_a_cancel_has_its_answer(
     running: Platform, tmp_path: Path
 ) -> None:
-    source = running.apply_topic("orders", outcomes={"topic": "shop.orders.outcomes", "retention": "168h"})
+    topic = f"{running.team}.orders.outcomes"
+    source = running.apply_topic("orders", outcomes={"topic": topic, "retention": "168h"})
     running.await_condition("orders", "Ready", seconds=60)
     team, topics = AppTeam.of(running, "orders", tmp_path), KafkaTopics(running.kafka.bootstrap_servers)
     due = [("deliver-id", b"a"), ("deliver-at", b"%d" % (now_ms() + 3_600_000))]
@@ -28,13 +29,13 @@ def test_the_topic_of_outcomes_is_made_like_the_source_and_a_cancel_has_its_answ
     team.send([(b"a", b"v", [*due]), (b"a", None, [*cancel])])
 
     def told() -> list[Outcome]:
-        return [Outcome.model_validate_json(each.value or b"") for each in team.read("shop.orders.outcomes")]
+        return [Outcome.model_validate_json(each.value or b"") for each in team.read(topic)]
 
     assert patient(lambda: told() != [], 60), running.operator.why()
     assert [(each.outcome, each.id, each.requested_by, each.source.topic) for each in told()] == [
         (Ending.CANCELLED, "a", "ann", source)
     ]
-    config, status = topics.config("shop.orders.outcomes"), running.topic("orders")["status"]
+    config, status = topics.config(topic), running.topic("orders")["status"]
     assert (config["cleanup.policy"], config["retention.ms"]) == ("delete", "604800000")
     assert (status["outcomes"]["ownership"], status["outcomes"]["partitions"]) == (
         "Created",
