@@ -88,9 +88,10 @@ def known_topics(settings: Mapping[str, str]) -> list[KnownTopic]:
 def refuse_moved_clock(settings: Mapping[str, str]) -> None:
     """Raise InputError for the Kafka of a `delaytopic local` whose clock is moved.
 
-    Receipts there have the times of that clock, and topics the broker's: what compares them would find faults.
+    Receipts there have the times of that clock, and topics the broker's: what compares them would find faults. Settings
+    without servers are those of a pod, which has them from its relays' configuration.
     """
-    servers = settings["bootstrap.servers"]
+    servers = settings.get("bootstrap.servers")
     if any(state.bootstrap_servers == servers and state.clock == "manual" for state in running_states()):
         raise InputError(
             "this `delaytopic local` runs with --clock manual: its records arrive by a clock that is moved, and their "

@@ -21,7 +21,6 @@ from delaytopic_api.documents import member
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 from delaytopic_api.relay import KafkaClient, RelayConfig, RelaySchedule
 from delaytopic_api.values import Dialect
-from delaytopic_audit.errors import ReadingError
 from delaytopic_audit.model.manifest import Range, Role
 from delaytopic_audit.model.words import Kind
 from delaytopic_audit.reading.client import RangeReader, Reading, ReadingJob, read_by_client
@@ -275,18 +274,19 @@ def test_the_end_of_a_range_is_before_a_transaction_that_is_still_open(audited: 
     assert offsets(topic, 0, 12) == [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]
 
 
-def test_offsets_that_expired_are_an_error_of_both_readers_and_not_a_hole(
+def test_offsets_that_expired_are_a_row_with_the_reason_by_the_client_and_an_error_of_the_connector(
     spark: SparkSession, audited: MakeTopic
 ) -> None:
     topic = audited(1)
     produce(topic, 10)
     expire(topic, 4)
 
-    with pytest.raises(ReadingError, match="offset 0 is gone"):
-        offsets(topic, 0, 10)
-    for read in (read_by_client, read_by_connector):
-        with pytest.raises(Exception, match=r"gone|OffsetOutOfRange|data loss|KafkaIllegalStateException|DATA_LOSS"):
-            read(spark, job_of(topic, 0, 10)).collect()
+    (row,) = read_by_client(spark, job_of(topic, 0, 10)).collect()
+
+    assert (row.kind, row.partition) == (Kind.UNREAD, 0)
+    assert row.reason.startswith(f"{topic.source} partition 0: offset 0 is gone")
+    with pytest.raises(Exception, match=r"gone|OffsetOutOfRange|data loss|KafkaIllegalStateException|DATA_LOSS"):
+        read_by_connector(spark, job_of(topic, 0, 10)).collect()
 
 
 def expire(topic: AuditedTopic, before: int) -> None:

@@ -10,7 +10,7 @@ from delaytopic_audit.model.manifest import Role
 from delaytopic_audit.model.words import Kind
 from delaytopic_audit.reading.decoding import decoder_for
 from delaytopic_audit.reading.receipts import deliveries
-from delaytopic_audit.tables.schemas import EXTRACT
+from delaytopic_audit.tables.schemas import READ
 
 pytestmark = pytest.mark.long
 
@@ -65,7 +65,7 @@ SCHEMA = (
 def test_receipts_become_the_same_rows_by_sql_as_by_python(spark: SparkSession) -> None:
     records = [("b", 1, number, None, each, number % 2, 1_000 + number) for number, each in enumerate(HEADERS)]
 
-    found = deliveries(spark.createDataFrame(records, SCHEMA), "a").select(*EXTRACT.names).collect()
+    found = deliveries(spark.createDataFrame(records, SCHEMA), "a").select(*READ.names).collect()
 
     decode = decoder_for(Role.TARGET, "b", config_for("a", "b", "a.dlq", []))
     expected = [
