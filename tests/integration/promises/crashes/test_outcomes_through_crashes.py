@@ -101,11 +101,14 @@ def counted(outcomes: Sequence[Outcome]) -> Counter[str]:
 
 
 def wait_until_all_is_told(route: Route, asked: dict[Place, Asked]) -> list[Outcome]:
-    relay = route.relays[-1]
-    wait_for(lambda: relay.status()["pending"] == 0 and not relay.status()["ingestLag"], relay.why)
-    cancels = sum(each.cancels for each in asked.values())
-    wait_for(lambda: len(outcomes_of(route)) >= len(asked) - cancels, relay.why)
+    wait_for(lambda: len(answered(outcomes_of(route))) >= len(asked), route.relays[-1].why)
     return outcomes_of(route)
+
+
+def answered(outcomes: Sequence[Outcome]) -> set[Place]:
+    """Return the places of all records that an outcome tells of: schedules, and cancels."""
+    cancels = (each.ended_by for each in outcomes if each.outcome is Ending.CANCELLED)
+    return {*map(source_place, outcomes), *((each.partition, each.offset) for each in cancels if each is not None)}
 
 
 def a_batch(rng: random.Random, batch: int) -> list[Sent]:
