@@ -25,7 +25,7 @@ from delaytopic_operator.rules.purges import BacklogStep, DeleteGroup, DeleteKey
 from delaytopic_operator.topics.actions import DeleteTopic
 from delaytopic_operator.topics.strimzi import StrimziPlace, StrimziTopics
 
-SUFFIXES = (".delayed", "", ".dlq", ".history", ".delay.0")
+SUFFIXES = (".delayed", "", ".dlq", ".history", ".outcomes", ".delay.0")
 KINDS = (b"position", b"slices", b"counts", b"ids", b"s:0:1000")
 
 
@@ -44,10 +44,11 @@ def recorded(
     record = record.with_role(Role.TARGET, topic("", Ownership.CREATED))
     record = record.with_role(Role.DEAD_LETTER, topic(".dlq", Ownership.ADOPTED))
     record = record.with_role(Role.HISTORY, topic(".history", Ownership.CREATED))
+    record = record.with_role(Role.OUTCOMES, topic(".outcomes", Ownership.CREATED))
     return record.with_buckets({f"{name}.delay.0": topic(".delay.0", Ownership.CREATED)})
 
 
-def test_the_source_goes_last_and_target_and_history_never() -> None:
+def test_the_source_goes_last_and_target_history_and_outcomes_never() -> None:
     assert purge_steps(recorded("a"), topics=True) == [
         DeleteTopic("a.delay.0", "id.delay.0"),
         DeleteKeys("delaytopic.shop.a"),
@@ -229,9 +230,14 @@ def test_a_whole_route_goes_and_leaves_its_neighbour_alone(
             do_purge_step(step, cluster, target_of(redis), nobody_stops)
             do_purge_step(step, cluster, target_of(redis), nobody_stops)
 
-        # Then the target, the history, an observed source, and all of the other are still there
+        # Then the target, the history, the outcomes, an observed source, and all of the other are still there
         assert keys_with(client, f"delaytopic.shop.{topic}") == neighbours
-    kept = [topic, f"{topic}.history", *([f"{topic}.delayed"] if source is Ownership.OBSERVED else [])]
+    kept = [
+        topic,
+        f"{topic}.history",
+        f"{topic}.outcomes",
+        *([f"{topic}.delayed"] if source is Ownership.OBSERVED else []),
+    ]
     mine, of_neighbour = ([name + suffix for suffix in SUFFIXES] for name in names)
     wait_for(lambda: cluster.view([*mine, *of_neighbour], fresh=True).topics.keys() == {*kept, *of_neighbour})
     assert cluster.committed(f"group.{topic}", f"{topic}.delayed") == (

@@ -16,6 +16,7 @@ from tests.support.relay.backlog.stores import MemoryStore, RedisStore, slices_o
 from delaytopic_relay.backlog.redis.connection import RedisConnection
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 from delaytopic_relay.backlog.store import BacklogStore, Segment, Slice, StoreVersion
+from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import BacklogMoved
 
@@ -26,7 +27,10 @@ SHARDS = st.integers(0, 1)
 SLICES = st.sampled_from([Slice(0, 1000), Slice(1000, 1000), Slice(0, 60_000)])
 SEGMENTS = st.lists(st.builds(Segment, SLICES, st.integers(1, 100), st.binary(max_size=8)), max_size=5)
 NAMES = st.sampled_from([b"", b"a", b"b", b"\xff\x00"])
-ENTRIES = st.builds(IdEntry, st.integers(0, 9), st.integers(0, 10**14), st.integers(0, 9))
+NUMBERS = (st.integers(0, 9), st.integers(0, 10**14), st.integers(0, 9))
+KEYS = st.none() | st.builds(DueKey, st.integers(0, 10**14), st.integers(0, 9))
+COMMITTED = st.builds(IdEntry, *NUMBERS, KEYS, KEYS, st.none(), st.none())
+ENTRIES = COMMITTED | st.builds(IdEntry, *NUMBERS, KEYS, KEYS, st.integers(0, 9), st.none() | COMMITTED)
 # Whose idea of the version a call is made with: the shard's own, mostly, or one from before.
 STALENESS = st.sampled_from([0, 0, 0, 0, 1, 2])
 
