@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from bench.bed import Bed
 from bench.cases.backlog import Backlog
-from bench.cases.contenders import DESCRIBED, DESIGN, RELAYS, RELAYS_IN_C, Contender, as_shipped
+from bench.cases.contenders import DESCRIBED, DESIGN, RELAYS, RELAYS_IN_C, Contender, relays_as_shipped
 from bench.cases.described import LOAD, run_described
 from bench.cases.flow import run_flow
 from bench.cases.horizon import Agenda, plan, run_within_horizon
@@ -45,7 +45,7 @@ from bench.figures.names import (
 from bench.figures.results import Results, Unit, complete
 from bench.figures.statistics import Lateness
 from bench.processes.plan import Plan
-from bench.selection import BACKENDS, GROWING, PURE, THROUGHPUT, WAYS, Case, Group, Scale, Sizes, Way
+from bench.selection import BACKENDS, GROWING, IN_C, PURE, THROUGHPUT, WAYS, Case, Group, Scale, Sizes, Way
 from delaytopic_api.values import Dialect
 from delaytopic_local.errors import EmbeddedServerError
 
@@ -87,7 +87,8 @@ class Conductor:
         has_speedups = find_spec(SPEEDUPS) is not None
         self._ways = WAYS if has_speedups else PURE
         self._relays_in_c = RELAYS_IN_C if has_speedups else ()
-        self._shipped = as_shipped(has_speedups=has_speedups)
+        self._as_shipped = IN_C if has_speedups else PURE
+        self._shipped = relays_as_shipped(self._as_shipped)
         self._prompt = tuple(relay._replace(prompt=True) for relay in self._shipped)
         self.scale = sizes.scale or Scale.of(0)
         self.results = Results()
@@ -175,7 +176,7 @@ class Conductor:
                 self._note(title, Table.THROUGHPUT, f"{Case.HORIZON}, {way}", self._within_horizon(way))
         if Group.DIALECTS in groups:
             for speech in (NATIVE, *OTHERS.values()):
-                rate = self._within_horizon(self._ways[-2], speech)
+                rate = self._within_horizon(self._as_shipped[0], speech)
                 self._note(title, Table.DIALECTS, speech.dialect, rate)
 
     def _within_horizon(self, way: Way, speech: Speech = NATIVE) -> Rate:
@@ -232,7 +233,7 @@ class Conductor:
 
     def _pending(self) -> None:
         for backend, guarantee in GROWING:
-            (way,) = (each for each in self._ways[-2:] if each.guarantee is guarantee)
+            (way,) = (each for each in self._as_shipped if each.guarantee is guarantee)
             growing = Growing(self._bed, self._name(str(backend).lower(), way), way, backend, self._sizes.ripe)
             for pending in self._sizes.pending:
                 case = with_pending(backend, guarantee, pending)

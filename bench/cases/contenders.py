@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench.bed import Bed
@@ -72,9 +73,9 @@ DESIGN = Contender("Redis design", peer=Peer(Dialect.NATIVE, _DESIGN))
 DESCRIBED = Contender("Redis design, as described", peer=Peer(Dialect.NATIVE, f"{_DESIGN} --as-described"))
 
 
-def as_shipped(*, has_speedups: bool) -> tuple[Contender, ...]:
-    """Return relays as they come, with each guarantee by its name."""
-    return tuple(Contender(str(way.guarantee), way) for way in (IN_C if has_speedups else PURE))
+def relays_as_shipped(ways: Sequence[Way]) -> tuple[Contender, ...]:
+    """Return relays of these ways, which are those that come, each by the name of its guarantee."""
+    return tuple(Contender(str(way.guarantee), way) for way in ways)
 
 
 def relay_of(

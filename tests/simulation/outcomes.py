@@ -76,7 +76,7 @@ def _in_its_place(outcome: Outcome) -> Iterator[str]:
 
 
 def _true(outcome: Outcome) -> Iterator[str]:
-    """What is told agrees with what left, in one transaction, and with the command that ended it."""
+    """Yield what is told and does not agree with what left, in one transaction, or with the command that ended it."""
     left = {delivered.place: delivered for delivered in outcome.delivered}
     for each in outcome.told:
         delivered, ending = left.get(each.place), each.document.outcome

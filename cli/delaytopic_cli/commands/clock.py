@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from delaytopic_api.records import rfc_3339
 from delaytopic_cli.commands.options import local_option
 from delaytopic_cli.commands.output import OUTPUT, show
 from delaytopic_cli.commands.reach import gateway_at
-from delaytopic_gateway.client.time_text import instant_text
 from delaytopic_gateway.reach.rest import GatewayClient
 
 
@@ -73,4 +73,4 @@ def advance(gateway: GatewayClient, duration: str, output: str | None) -> None:
 
 def _show(output: str | None, found: Mapping[str, int]) -> None:
     ahead = f"{found['shiftMs'] / 1_000:,.3f}".rstrip("0").rstrip(".")
-    show(output, found, [f"{instant_text(found['nowMs'])}, {ahead} s ahead of this machine's clock"])
+    show(output, found, [f"{rfc_3339(found['nowMs'])}, {ahead} s ahead of this machine's clock"])

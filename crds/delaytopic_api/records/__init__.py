@@ -28,7 +28,7 @@ from delaytopic_api.records.headers import (
     Headers,
     resembled_header,
 )
-from delaytopic_api.records.instants import FIRST_MEANT_MS, LAST_INSTANT_MS, is_ancient, objection_to_instant
+from delaytopic_api.records.instants import FIRST_MEANT_MS, LAST_INSTANT_MS, is_ancient, objection_to_instant, rfc_3339
 from delaytopic_api.records.receipt import Receipt, ReceiptForm, receipt_parts
 
 __all__ = [
@@ -66,4 +66,5 @@ __all__ = [
     "parse_dead_letter",
     "receipt_parts",
     "resembled_header",
+    "rfc_3339",
 ]

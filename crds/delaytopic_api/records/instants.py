@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final
 
 LAST_INSTANT_MS: Final = 253_402_300_799_999
@@ -9,6 +10,12 @@ LAST_INSTANT_MS: Final = 253_402_300_799_999
 FIRST_MEANT_MS: Final = 100_000_000_000
 """A smaller number is of 1973 or before as milliseconds, and of the next three thousand years as seconds."""
 _FINER_UNITS: Final = ((1_000, "microseconds"), (1_000_000, "nanoseconds"))
+
+
+def rfc_3339(instant_ms: int) -> str:
+    """Return a time that a calendar has as RFC 3339 in UTC, with milliseconds."""
+    seconds, rest_ms = divmod(instant_ms, 1_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest_ms:03d}Z"
 
 
 def is_ancient(due_ms: int) -> bool:

@@ -63,11 +63,6 @@ def span_ms(text: str) -> int:
     return (int(weeks or 0) * 7 + int(days or 0)) * _DAY_MS + duration(rest).ms
 
 
-def instant_text(instant: int) -> str:
-    """Return a time as RFC 3339 in UTC, with milliseconds."""
-    return f"{datetime.fromtimestamp(instant // 1_000, UTC):%Y-%m-%dT%H:%M:%S}.{instant % 1_000:03d}Z"
-
-
 def clock_text(instant: int | None, *, now_ms: int, zone: tzinfo | None = None) -> str:
     """Return wall-clock time with milliseconds, with the date unless it is today; a dash for None.
 

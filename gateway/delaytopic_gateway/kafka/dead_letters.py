@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
-from threading import Condition, Lock
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from threading import Lock
 from typing import Final
 
 from confluent_kafka import Consumer
 
-from delaytopic_gateway.access.bounds.shares import Shares, team_of
+from delaytopic_gateway.access.bounds.shares import ThreadTurns, team_of
 from delaytopic_gateway.access.rights import ANYBODY, CALLER
 from delaytopic_gateway.client.dead_letters import Choice, Outcome, Place, Progress, StoredRecord
 from delaytopic_gateway.client.kafka_clients import FRUGAL, Settings, committed_reader, partitions_of
@@ -22,7 +22,7 @@ from delaytopic_gateway.client.resending import (
     group_of,
     read_records,
 )
-from delaytopic_gateway.errors import BusyError, ConflictError, RightMissingError, TopicError, TopicMissingError
+from delaytopic_gateway.errors import ConflictError, RightMissingError, TopicError, TopicMissingError
 from delaytopic_gateway.kafka.window import Before, Keep, Letter, Window
 from delaytopic_process.errors import ProgramError
 
@@ -37,7 +37,6 @@ MOST_KEPT_BYTES: Final = 8 << 20
 """Of the letters of a list."""
 AT_ONCE: Final = 2
 """Lists that are read, and letters that are sent; each of another team. Each takes some ten MiB."""
-_WAIT_SECONDS: Final = 10.0
 
 
 class KafkaDeadLetterTopics:
@@ -46,8 +45,7 @@ class KafkaDeadLetterTopics:
     def __init__(self, settings: Settings) -> None:
         """`settings` are those of the Kafka client."""
         self._settings = settings
-        self._shares = Shares(AT_ONCE, 1)
-        self._changed = Condition()
+        self._turns = ThreadTurns(AT_ONCE, "dead letters")
         self._lock = Lock()
         self._sending: set[str] = set()
 
@@ -136,18 +134,8 @@ class KafkaDeadLetterTopics:
         except RightMissingError:
             return {}
 
-    @contextmanager
-    def _one_of_few(self) -> Iterator[None]:
-        team = team_of(CALLER.get(ANYBODY).name)
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._shares.take(team), _WAIT_SECONDS):
-                raise BusyError("many dead letters are being read just now; ask again in a moment")
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._shares.give(team)
-                self._changed.notify_all()
+    def _one_of_few(self) -> AbstractContextManager[None]:
+        return self._turns.turn(team_of(CALLER.get(ANYBODY).name))
 
     @contextmanager
     def _alone(self, topic: str) -> Iterator[None]:

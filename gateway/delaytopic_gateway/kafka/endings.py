@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -30,9 +30,6 @@ class Endings:
     """True if nothing older is left."""
 
 
-Wanted = Callable[[Outcome], bool]
-
-
 class OutcomeTopics(Protocol):
     """The topics of outcomes of a Kafka."""
 
@@ -57,7 +54,7 @@ def parsed(value: bytes | None) -> Outcome | None:
         return None
 
 
-def names(value: bytes | None, schedule: RecordPlace) -> Outcome | None:
+def outcome_of(value: bytes | None, schedule: RecordPlace) -> Outcome | None:
     """Return the outcome that a record holds if it is that of a schedule."""
     # Most are of others: to look for the number takes less than to read the document.
     if value is None or b"%d" % schedule.offset not in value:

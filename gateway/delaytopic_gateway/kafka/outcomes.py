@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, closing
 from functools import cached_property
-from threading import Condition
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from delaytopic_api.relay import Outcome, RecordPlace
-from delaytopic_gateway.access.bounds.shares import Shares, team_of
+from delaytopic_gateway.access.bounds.shares import ThreadTurns, team_of
 from delaytopic_gateway.access.rights import ANYBODY, CALLER
 from delaytopic_gateway.client.kafka_clients import (
     FRUGAL,
@@ -24,8 +23,8 @@ from delaytopic_gateway.client.kafka_clients import (
 )
 from delaytopic_gateway.client.resending import beginnings, committed_ends, read_records
 from delaytopic_gateway.client.topics import QUIET
-from delaytopic_gateway.errors import BusyError, RecordMissingError, RightMissingError, TopicError, TopicMissingError
-from delaytopic_gateway.kafka.endings import Endings, Search, names, parsed
+from delaytopic_gateway.errors import RecordMissingError, RightMissingError, TopicError, TopicMissingError
+from delaytopic_gateway.kafka.endings import Endings, Search, outcome_of, parsed
 
 ROUNDS: Final = (2_000, 20_000, 78_000)
 """Offsets that are looked at, of all partitions together: few first, since what is asked for has mostly just ended."""
@@ -36,7 +35,6 @@ READ_SECONDS: Final = 5.0
 MOST_OF_ONE_ID: Final = 1_000
 AT_ONCE: Final = 2
 """Looks at the newest; each of another team."""
-_WAIT_SECONDS: Final = 10.0
 _GATHER_SECONDS: Final = 0.05
 
 
@@ -46,8 +44,7 @@ class KafkaOutcomeTopics:
     def __init__(self, settings: Settings) -> None:
         """`settings` are those of the Kafka client."""
         self._settings = settings
-        self._shares = Shares(AT_ONCE, 1)
-        self._changed = Condition()
+        self._turns = ThreadTurns(AT_ONCE, "outcomes")
 
     def ends(self, topic: str) -> Mapping[int, int]:
         """See `OutcomeTopics.ends`."""
@@ -72,7 +69,7 @@ class KafkaOutcomeTopics:
                         raise self._refused(topic, error)
                     is_at_end = error is not None
                     at = max(at, (message.offset() or 0) + (0 if is_at_end else 1))
-                    found = None if is_at_end else names(message.value(), schedule)
+                    found = None if is_at_end else outcome_of(message.value(), schedule)
                     if found is not None:
                         return Search(found, message.offset() or 0)
         return Search(None, at)
@@ -127,15 +124,5 @@ class KafkaOutcomeTopics:
             return RightMissingError(f"the login to Kafka needs READ on topic {topic}, which has the outcomes")
         return TopicError(f"{topic} cannot be read: {error.str()}")
 
-    @contextmanager
-    def _one_of_few(self) -> Iterator[None]:
-        team = team_of(CALLER.get(ANYBODY).name)
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._shares.take(team), _WAIT_SECONDS):
-                raise BusyError("many outcomes are being read just now; ask again in a moment")
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._shares.give(team)
-                self._changed.notify_all()
+    def _one_of_few(self) -> AbstractContextManager[None]:
+        return self._turns.turn(team_of(CALLER.get(ANYBODY).name))

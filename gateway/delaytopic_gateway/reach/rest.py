@@ -117,7 +117,7 @@ class GatewayTopic:
     asks_relays: ClassVar = True
     everywhere: ClassVar = False
     _addresses: dict[tuple[int, int], str] = field(default_factory=dict, compare=False)
-    """Where the end of a schedule is told, as answers to its cancel have named it."""
+    """The addresses that tell the ends of schedules, as answers to their cancels have named them."""
 
     def facts(self) -> dict[str, Any]:
         """Return the gateway's document of it. Raises RecordMissingError where it serves none of this name."""

@@ -224,7 +224,7 @@ class Leaving(NamedTuple):
     too_late: int = 0
     rewritten: Sequence[Rewritten] = ()
     ends: Sequence[End] = ()
-    """What commands have ended, of those that deliver nothing."""
+    """Schedules that commands have ended, and cancels that met nothing; none of them is delivered."""
 
 
 NOTHING = Leaving([], [])

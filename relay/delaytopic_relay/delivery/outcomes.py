@@ -81,14 +81,14 @@ class Outcomes:
         return self._topic
 
     def ended(self, partition: int, ends: Sequence[End], ended_ms: int) -> None:
-        """Commands have ended these."""
+        """Note what commands have ended."""
         of_partition = self._ended.setdefault(partition, {})
         for end in ends:
             if end.ending in self._only:
                 of_partition[end.offset] = _Ended(end, ended_ms)
 
     def sent(self, partition: int, schedules: Sequence[Schedule], rejects: Sequence[Reject], ended_ms: int) -> None:
-        """Schedules were delivered, but for those that are among the rejects, which were dead-lettered."""
+        """Note schedules that were delivered, but for those among the rejects, which were dead-lettered."""
         of_partition, new = self._ended.setdefault(partition, {}), tuple.__new__
         if Ending.DELIVERED in self._only:
             for schedule in schedules:
@@ -103,12 +103,12 @@ class Outcomes:
                 of_partition[reject.offset] = _Ended(end, ended_ms, reject.reason.value, self._dead_letter)
 
     def forget(self, partitions: Collection[int]) -> None:
-        """What ended in these is not committed."""
+        """Forget what ended in these: it is not committed."""
         for partition in partitions:
             self._ended.pop(partition, None)
 
     def forget_all(self) -> None:
-        """The tick has ended, or was given up."""
+        """Begin anew: the tick has ended, or was given up."""
         self._ended.clear()
 
     def records(self, places: Places) -> list[Record]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import lru_cache
 from typing import Final
 
+from delaytopic_api.records import rfc_3339
 from delaytopic_api.values import Duration
 
 LAST_INSTANT_MS = 253_402_300_799_999
@@ -85,8 +86,7 @@ def instant_text(milliseconds: int) -> str:
     """A point in time as RFC 3339 in UTC, or as epoch milliseconds where no calendar has it; of bounded length."""
     if not is_instant(milliseconds):
         return f"epoch {milliseconds} ms" if abs(milliseconds) < 1 << 63 else "a time that 64 bits cannot hold"
-    seconds, rest_ms = divmod(milliseconds, 1_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest_ms:03d}Z"
+    return rfc_3339(milliseconds)
 
 
 @lru_cache(maxsize=1024)

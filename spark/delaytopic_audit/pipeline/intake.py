@@ -21,7 +21,7 @@ _OF_SOURCE = (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL, Kind.POSTPONE, Kind.IGNOR
 
 @dataclass(frozen=True)
 class Found:
-    """What was found in the topics of one DelayTopic."""
+    """Counts and faults that were found in the topics of one DelayTopic."""
 
     topics: list[TopicRead]
     clocks: list[ClockReading]

@@ -49,7 +49,7 @@ class Reading(Model):
 
 
 class ReadingJob(Model):
-    """What to read of one cluster, and the means. `client` are further settings of the Kafka client, as after -X.
+    """The ranges to read of one cluster, and the means. `client` are further settings of the Kafka client, as after -X.
 
     Secrets stay files, which each worker reads itself.
     """

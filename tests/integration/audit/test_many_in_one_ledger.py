@@ -60,7 +60,7 @@ def run(
 
 
 def told(result: Result) -> dict[str, Any]:
-    """What a report says, but for its times and the number of its run."""
+    """Return the document of a report, but for its times and the number of its run."""
     assert isinstance(result, Report)
     document = result.to_document()
     del document["generatedAtMs"], document["reading"]["run"]

@@ -14,7 +14,9 @@ from tests.support.relay.records import BOTH_BACKENDS, MakeRoute
 from tests.support.relay.route import PARTITIONS, Servers
 from tests.support.relay.routes import making_routes
 
-from delaytopic.client import Cancelled, DelayedTopic, NotPending, Outcomes, Place, TooLate
+from delaytopic.client import Cancelled, DelayedTopic, NotPending, Outcome, Outcomes, Place, TooLate
+from delaytopic_api.relay import Ending
+from delaytopic_gateway.client.topics import TopicPlan, create_topics
 
 pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
 
@@ -47,3 +49,30 @@ def test_a_cancel_is_told_whether_it_won_came_too_late_or_met_nothing(make_route
     assert late.outcome.target == Place(route.target, arrived.at.partition, arrived.at.offset)
     assert isinstance(nothing, NotPending)
     assert (nothing.before, nothing.whole) == (None, True)
+
+
+def test_what_waited_before_outcomes_were_asked_for_is_told_when_it_ends(make_route: MakeRoute) -> None:
+    # Given records that a relay without outcomes has taken in
+    route = make_route()
+    create_topics(route.servers.bootstrap_servers, [TopicPlan(route.outcomes, PARTITIONS)])
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+    settings = {"bootstrap.servers": route.servers.bootstrap_servers}
+    producer, outcomes = Producer(settings), Outcomes(settings, route.outcomes)
+    delayed = DelayedTopic(producer, route.source, outcomes=outcomes)
+    later = delayed.schedule(b"later", id="later", after=timedelta(minutes=30))
+    soon = delayed.schedule(b"soon", id="soon", after=timedelta(seconds=6))
+    producer.flush(30)
+    wait_for(lambda: relay.read() == 2, relay.why)
+
+    # When they are asked for, and one record is cancelled while the other is delivered
+    assert relay.terminate() == 0
+    route.spec["outcomes"] = {}
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+    won = delayed.cancel("later", timeout=30).result()
+    outcomes.close()
+    told = wait_for(lambda: len(found := route.read(route.outcomes)) > 1 and found, relay.why)
+
+    assert isinstance(won, Cancelled)
+    assert won.outcome.source == later.place
+    endings = {each.source: each.ending for record in told if (each := Outcome.parse(record.value)) is not None}
+    assert endings == {later.place: Ending.CANCELLED, soon.place: Ending.DELIVERED}

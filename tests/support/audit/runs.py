@@ -76,7 +76,7 @@ def carry_out_with(spark: SparkSession, ledger: Ledger, plan: RunPlan, rows: Seq
 
 
 def state_of(commit: Commit) -> State:
-    """What a commit says of the DelayTopic of these runs."""
+    """Return the state that a commit holds of the DelayTopic of these runs."""
     (state,) = commit.states
     return state
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from threading import Condition
 from typing import Final
 
 from delaytopic_gateway.errors import BusyError
@@ -91,3 +92,27 @@ class Turns:
             if self._shares.take(next_owner):
                 self._waiting.remove(place)
                 future.set_result(None)
+
+
+class ThreadTurns:
+    """Lets only so many threads in at once, and of each owner only one; others wait."""
+
+    def __init__(self, total: int, what: str, patience_s: float = PATIENCE_S) -> None:
+        """`what` names the things that are read meanwhile, for whoever has waited in vain."""
+        self._shares = Shares(total, 1)
+        self._what = what
+        self._patience_s = patience_s
+        self._changed = Condition()
+
+    @contextmanager
+    def turn(self, owner: str) -> Iterator[None]:
+        """Wait for a turn, and have it while the body runs. Raises `BusyError`."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._shares.take(owner), self._patience_s):
+                raise BusyError(f"many {self._what} are being read just now; ask again in a moment")
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._shares.give(owner)
+                self._changed.notify_all()
