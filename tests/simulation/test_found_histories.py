@@ -201,6 +201,7 @@ SEEDS = {
     1002570: "IdentityBuckets",
     1002856: "Clocks",
     1002922: "Targets",
+    1003148: "Trouble",
 }
 """3244: Kafka refused a batch without telling which record it was. Records went one by one for five seconds, and
 reading up to the refused one again took longer: each time it was refused without a name once more, and its shard stood
@@ -214,7 +215,9 @@ came: no relay knew in which leader epoch it had been, and took what followed fo
 record was delivered of a log that was cut meanwhile, and what followed at its offset was aborted: the check took it for
 nobody's. 1002856: the producer of these histories carried a late commit out under the id that it had taken meanwhile,
 and ended a transaction before its offsets were in it. 1002922: a look at topics told of none that had always answered,
-so that one which was blamed by mistake was waited for without end."""
+so that one which was blamed by mistake was waited for without end. 1003148: an entry that was never committed came with
+what was loaded, and was to be written as it had been; with memory full nothing was read or delivered, no tick began in
+which it could have been, and until it was nothing more was loaded."""
 
 
 @pytest.mark.parametrize(("seed", "backend"), SEEDS.items())

@@ -554,6 +554,9 @@ class Loop:
         room_bytes = memory_bytes - size
         if self._due.now_ms() != NOTHING_DUE_MS and self._manager.load_next(self._delivering(), room_bytes):
             self._note_moved()
+        # Entries that were never committed came with what was loaded: until they are put right nothing more is loaded.
+        if not self._moved and any(shard.must_put for shard in self.shards.values()):
+            self._note_moved()
         self._drop_lost()
         self._begin_rules()
         paused = {partition for partition, each in self._owned.items() if each.paused}
