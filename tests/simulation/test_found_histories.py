@@ -202,6 +202,7 @@ SEEDS = {
     1002856: "Clocks",
     1002922: "Targets",
     1003148: "Trouble",
+    1001896: "Identity",
 }
 """3244: Kafka refused a batch without telling which record it was. Records went one by one for five seconds, and
 reading up to the refused one again took longer: each time it was refused without a name once more, and its shard stood
@@ -217,7 +218,8 @@ nobody's. 1002856: the producer of these histories carried a late commit out und
 and ended a transaction before its offsets were in it. 1002922: a look at topics told of none that had always answered,
 so that one which was blamed by mistake was waited for without end. 1003148: an entry that was never committed came with
 what was loaded, and was to be written as it had been; with memory full nothing was read or delivered, no tick began in
-which it could have been, and until it was nothing more was loaded."""
+which it could have been, and until it was nothing more was loaded. 1001896: the offsets were lost, which was accepted, and the backlog went on: what
+it knew of a cancel was taken for what a tick had left behind, as nothing was committed, and the record was delivered."""
 
 
 @pytest.mark.parametrize(("seed", "backend"), SEEDS.items())

@@ -7,7 +7,7 @@ does not match must change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from delaytopic_relay.core.ids import IdEntry
@@ -130,6 +130,10 @@ class BacklogStore(Protocol):
 
     def ids(self, partition: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
         """The entries of these ids, None where there is none, in the order asked for."""
+        ...
+
+    def id_pages(self, partition: int) -> Iterator[Mapping[bytes, IdEntry]]:
+        """Yield all id entries, some at once, whoever owns the shard; what no relay wrote is left out."""
         ...
 
     def drop(self, partition: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:

@@ -53,6 +53,10 @@ class IdEntry(NamedTuple):
     position: int | None = None
     before: IdEntry | None = None
 
+    def believed(self) -> Self:
+        """Return the same, without a doubt whether it is committed."""
+        return self._replace(position=None, before=None)
+
     def encode(self) -> bytes:
         """Return the text that is stored: numbers, joined by colons, in groups. Groups that are None at the end are
         left out.

@@ -64,6 +64,8 @@ class RedisServer:
             return len(found or {})
         if name == "HKEYS":
             return list(found or {})
+        if name == "HSCAN":
+            return 0, dict(found or {})
         assert name == "ZRANGE", name
         return _range(found or {}, *arguments)
 
@@ -199,6 +201,9 @@ class RedisClient:
 
     def execute_command(self, name: str, *arguments: Any) -> Any:
         return self.read("slices", (name, *arguments))
+
+    def hscan(self, key: bytes, cursor: int, *, count: int) -> Any:
+        return self.read("ids", ("HSCAN", key, cursor, count))
 
     def unlink(self, *keys: bytes) -> None:
         def forget() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from redis.exceptions import RedisError
@@ -97,6 +97,9 @@ class DistantStore:
 
     def ids(self, partition: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
         return self._line.call("ids", lambda: self._server.ids(partition, expected, names))
+
+    def id_pages(self, partition: int) -> Iterator[Mapping[bytes, IdEntry]]:
+        return iter(self._line.call("ids", lambda: [*self._server.id_pages(partition)]))
 
     def drop(self, partition: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         return self._line.call("drop", lambda: self._server.drop(partition, expected, slices, ids))

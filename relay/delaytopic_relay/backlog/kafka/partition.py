@@ -305,7 +305,7 @@ class BucketShard(ShardCore):
                 bucket.wrote(floor_ms, first.due_ms, last.due_ms, records)
         entries: dict[bytes, IdEntry | None] = {
             # They are committed with their commands, so that none ever knows of more.
-            name: entry._replace(position=None, before=None)
+            name: entry.believed()
             for name, entry in self.ids.to_put(self.position).items()
         }
         entries.update(dict.fromkeys(self.ids.to_forget()))

@@ -68,10 +68,27 @@ class RedisBacklog:
     ) -> Plan:
         """Start at the lower of the committed offset and the backlog's."""
         self.manager.abandon(partition)
-        version = self._versions[partition] = self._version(partition, committed)
+        version = self._version(partition, committed)
+        if version is not None and (committed is None or offset_reset):
+            version = self._believe_ids(partition, version)
+        self._versions[partition] = version
         filled = version.offset if version is not None else None
         plan = plan_recovery(committed, filled, bounds, owner, offset_reset=offset_reset)
         return plan._replace(backend_changed=committed is not None and committed.buckets is not None)
+
+    def _believe_ids(self, partition: int, version: StoreVersion) -> StoreVersion:
+        """Have all entries of ids believed as they are, and return the backlog's version after that.
+
+        The offsets are gone by which those were told that a tick had left behind which was never committed. A cancel
+        that counted would be one of them, and what it withdrew would be delivered.
+        """
+        for page in self._store.id_pages(partition):
+            doubted = {name: each.believed() for name, each in page.items() if each.position is not None}
+            if doubted:
+                new = version._replace(counter=version.counter + 1)
+                self._store.put(partition, version, new, [], doubted)
+                version = new
+        return version
 
     def former_life(self, partition: int, *, offset_reset: bool) -> FormerLife | None:
         """Return that the backlog has a version, or is of another topic; a bare offset is all that it needs."""

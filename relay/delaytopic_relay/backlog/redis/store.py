@@ -10,7 +10,7 @@ Which commands a relay's user needs is in docs/reference/backends.md.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import resources
 from itertools import zip_longest
@@ -39,6 +39,7 @@ from delaytopic_relay.backlog.store import Page, PutRefused, Segment, Slice, Sto
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.errors import BacklogFull, CorruptState
 
+ID_PAGE = 1_000
 DROP_SLICES = 100  # in a script: Redis frees lists of megabytes in its one thread unless they are very long
 
 Item = TypeVar("Item")
@@ -164,6 +165,21 @@ class RedisBacklogStore:
             return []
         answers = [self._read(partition, expected, ("HMGET", key, *portion))[0] for portion in _portions(names)]
         return [decode_id_entry(text, key) for answer in answers for text in answer]
+
+    def id_pages(self, partition: int) -> Iterator[Mapping[bytes, IdEntry]]:
+        """See `BacklogStore.id_pages`. Raises `BacklogUnavailable`."""
+        key, cursor = self._of(partition).ids, 0
+        while True:
+            found: Any = self._connection.ask(lambda: self._client.hscan(key, cursor, count=ID_PAGE))  # noqa: B023
+            cursor, texts = found
+            page = dict[bytes, IdEntry]()
+            for name, text in texts.items():
+                with suppress(CorruptState):
+                    if (entry := decode_id_entry(text, key)) is not None:
+                        page[name] = entry
+            yield page
+            if not cursor:
+                return
 
     def drop(self, partition: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         """See `BacklogStore.drop`. Raises `BacklogMoved`, `BacklogUnavailable`."""

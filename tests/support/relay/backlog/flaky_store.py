@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World
@@ -65,6 +65,10 @@ class FlakyStore(MemoryBacklogStore):
         self._answer()
         self.world.now_ms += self.load_ms
         return [[b"\x01garbage" for _ in loaded] for loaded in slices] if partition in self.damaged else slices
+
+    def id_pages(self, partition: int) -> Iterator[Mapping[bytes, IdEntry]]:
+        self._answer()
+        return super().id_pages(partition)
 
     def ids(self, partition: int, expected: StoreVersion, names: Sequence[bytes]) -> list[IdEntry | None]:
         self._answer()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delaytopic_relay.backlog.redis.layout import stored_bytes
@@ -115,6 +115,10 @@ class MemoryBacklogStore:
         """See `BacklogStore.ids`. Raises `BacklogMoved`."""
         kept = self._owned(partition, expected)
         return [kept.ids.get(name) for name in names]
+
+    def id_pages(self, partition: int) -> Iterator[Mapping[bytes, IdEntry]]:
+        """See `BacklogStore.id_pages`."""
+        yield dict(self._shard(partition).ids)
 
     def drop(self, partition: int, expected: StoreVersion, slices: Sequence[Slice], ids: Sequence[bytes]) -> int:
         """See `BacklogStore.drop`. Raises `BacklogMoved`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -112,6 +113,10 @@ class StoreComparison(RuleBasedStateMachine):
     @rule(partition=SHARDS, staleness=STALENESS, names=st.lists(NAMES, max_size=4))
     def ids(self, partition: int, staleness: int, names: Sequence[bytes]) -> None:
         self.both(lambda backlog: backlog.ids(partition, self.owned(partition, staleness), names))
+
+    @rule(partition=SHARDS)
+    def id_pages(self, partition: int) -> None:
+        self.both(lambda backlog: dict(ChainMap(*map(dict, backlog.id_pages(partition)))))
 
     @rule(
         partition=SHARDS,
