@@ -216,10 +216,11 @@ came: no relay knew in which leader epoch it had been, and took what followed fo
 record was delivered of a log that was cut meanwhile, and what followed at its offset was aborted: the check took it for
 nobody's. 1002856: the producer of these histories carried a late commit out under the id that it had taken meanwhile,
 and ended a transaction before its offsets were in it. 1002922: a look at topics told of none that had always answered,
-so that one which was blamed by mistake was waited for without end. 1003148: an entry that was never committed came with
-what was loaded, and was to be written as it had been; with memory full nothing was read or delivered, no tick began in
-which it could have been, and until it was nothing more was loaded. 1001896: the offsets were lost, which was accepted, and the backlog went on: what
-it knew of a cancel was taken for what a tick had left behind, as nothing was committed, and the record was delivered."""
+so that one which was blamed by mistake was waited for without end. 1003148: an entry that was never committed came
+with what was loaded, and was to be written as it had been; with memory full nothing was read or delivered, no tick
+began in which it could have been, and until it was nothing more was loaded. 1001896: the offsets were lost, which was
+accepted, and the backlog went on: what it knew of a cancel was taken for what a tick had left behind, as nothing was
+committed, and the record was delivered."""
 
 
 @pytest.mark.parametrize(("seed", "backend"), SEEDS.items())
