@@ -158,4 +158,4 @@ SHAKE_OUT = Sizes(
     ripe=6_000,
     scale=Scale(copied=10_000, within_horizon=10_000, backlog=40_000),
 )
-"""So small that all cases run through on any machine, and no figure means anything."""
+"""Sizes at which all cases run through on any machine, and no figure means anything."""

@@ -9,7 +9,7 @@ from bench.errors import BenchError
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """So many records a second for so long."""
+    """A number of records a second, for a time."""
 
     per_second: int
     seconds: int

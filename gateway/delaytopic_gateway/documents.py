@@ -79,7 +79,7 @@ class DueCount(Model):
     ahead_ms: int
     """The end of the span, from now."""
     records: int
-    """So many wait in it."""
+    """The number of records that wait in it."""
 
 
 class DelayTopicDocument(Model):
@@ -300,7 +300,7 @@ class OutcomePage(Model):
     outcomes: list[Outcome]
     """Among the newest of the topic."""
     looked_at: int
-    """So many offsets of it were looked at."""
+    """The number of its offsets that were looked at."""
     complete: bool
     """True if the topic holds no older ones."""
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 @dataclass(frozen=True)
 class Plan:
-    """So many records, so many a second (0: as fast as may be), each due after a delay between two bounds.
+    """A number of records at a rate (0: as fast as may be), each due after a delay between two bounds.
 
     `run` is in each record, so that runs on one topic are told apart. With `from_start`, delays count from the start of
     the run rather than from each sending: equal bounds make a burst. Of `cancel_every` records (0: none) one is

@@ -352,7 +352,7 @@ class LoopEvents(Protocol):
         ...
 
     def ended(self, outcomes: Mapping[Ending, int]) -> None:
-        """So many outcomes of each kind were sent; it counts once committed."""
+        """Note outcomes that were sent, by kind; they count once they are committed."""
         ...
 
     def committed(self, duration_ms: int) -> None:

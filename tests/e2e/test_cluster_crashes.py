@@ -24,7 +24,7 @@ SESSION_MS = 60_000
 NOTICED_MS = SESSION_MS // 2
 """A gap that a slow machine does not exceed, and a session that has to end does."""
 OF_ITS_OWN = {"requests": {"cpu": "150m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}}
-"""So that a relay that starts on a busy node is not the last to be given a processor."""
+"""The share by which a relay that starts on a busy node is not the last to be given a processor."""
 PER_SECOND = 2_000
 RECORDS = 40_000
 DELAYS_MS = (1_000, 3_000)

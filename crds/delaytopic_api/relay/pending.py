@@ -148,7 +148,7 @@ class PendingList(_Pending):
     due_before_ms: EpochMs | None = None
     """Only what is due before was asked for; null: everything."""
     limit: Int64
-    """So many records were asked for."""
+    """The number of records that were asked for."""
     complete: bool
     """True if everything that was asked for and is held here is listed."""
     limited: bool = False

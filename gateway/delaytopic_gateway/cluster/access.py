@@ -25,9 +25,9 @@ from delaytopic_gateway.cluster.reviews import (
 from delaytopic_gateway.errors import UnauthenticatedError
 
 REMEMBERED_MS: Final = 10_000
-"""So long a right that was taken away still holds here."""
+"""The time for which a right that was taken away still holds here."""
 REFUSED_MS: Final = 5_000
-"""So long a token that was refused is refused again without a question."""
+"""The time for which a token that was refused is refused again without a question."""
 MOST_TOKENS: Final = 1_000
 MOST_RIGHTS: Final = 50_000
 AT_ONCE: Final = 8

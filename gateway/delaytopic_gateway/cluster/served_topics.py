@@ -15,7 +15,7 @@ from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, State, state_of_status
 
 REMEMBERED_MS: Final = 2_000
-"""So long the API server is not asked again."""
+"""The time for which the API server is not asked again."""
 PAGE_PORT: Final = 8080
 RELAYS: Final = {"app.kubernetes.io/name": "delaytopic-relay", "app.kubernetes.io/managed-by": "delaytopic-operator"}
 _ENDED: Final = frozenset({"Succeeded", "Failed"})

@@ -74,7 +74,7 @@ class DeadLetterPage(Model):
     reasons: dict[str, int]
     """The number for each reason, among those that were looked at."""
     looked_at: int
-    """So many offsets of the dead-letter topic were looked at."""
+    """The number of offsets of the dead-letter topic that were looked at."""
     next: str | None
     """Give it as `after` for older ones; null when there are none."""
     complete: bool
@@ -131,7 +131,7 @@ class NotSent(Model):
     place: str
     """Its partition and offset in the dead-letter topic."""
     reason: str
-    """Why: a sentence for people."""
+    """The reason, as a sentence for people."""
 
 
 class ResendResult(Model):
@@ -140,7 +140,7 @@ class ResendResult(Model):
     source: str
     """The topic that they were sent to: the one that they came from."""
     sent: int
-    """So many dead letters were sent, or would be with a dry run."""
+    """The number of dead letters that were sent, or would be with a dry run."""
     places: list[str]
     """The first of them, by partition and offset in the dead-letter topic."""
     sent_before: list[str]

@@ -105,9 +105,9 @@ class JobDocument(Model):
     ended_ms: int | None
     """The time at which it ended; null while it runs."""
     expected: int | None
-    """So many records matched when it began; null while they are counted."""
+    """The number of records that matched when it began; null while they are counted."""
     matched: int
-    """So many of them had their turn."""
+    """The number of them that had their turn."""
     written: int
     """For so many a command was written."""
     skipped: Mapping[str, int]
@@ -124,7 +124,7 @@ class JobCount(Model):
     """The answer to a dry run."""
 
     matched: int
-    """So many records match now."""
+    """The number of records that match now."""
     complete: bool
     """True if there was time to count all; if not, there are more."""
 

@@ -155,17 +155,17 @@ class Job(_Stored):
     message: str | None = None
     """The reason why it waits or ended."""
     expected: int | None = None
-    """So many records matched when it began; null while they are counted."""
+    """The number of records that matched when it began; null while they are counted."""
     matched: int = 0
-    """So many of them had their turn."""
+    """The number of them that had their turn."""
     written: int = 0
-    """So many commands were written."""
+    """The number of commands that were written."""
     skipped: Annotated[Mapping[Reason, int], Field(default_factory=dict)]
     """For so many records nothing was written, by reason."""
     batches: int = 0
     """In so many transactions."""
     begun: int = 0
-    """So many times a gateway began to work on it: so the one before sees that another one does."""
+    """The number of times that a gateway began to work on it, by which the one before sees that another one does."""
     parts: tuple[Part, ...]
     """The source partitions."""
 

@@ -44,12 +44,12 @@ TOPIC_SETTINGS: Final = {"cleanup.policy": "compact,delete", "retention.ms": "25
 """The last word on each job is kept, and ended jobs are forgotten after thirty days."""
 TIMEOUT_S: Final = 30.0
 TRANSACTION_MS: Final = 10_000
-"""So long a gateway that was killed may hold up readers of a source partition, and what the broker takes to look."""
+"""The time for which a killed gateway may hold up readers of a source partition, with what the broker takes to look."""
 CLOSE_S: Final = 1.0
 """A question to a broker that does not answer is not waited for."""
 APPEARS_S: Final = 10.0
 LOOK_S: Final = 5.0
-"""So often the topic is looked for while there is none."""
+"""The interval at which the topic is looked for while there is none."""
 SIGNATURE: Final = "delaytopic-signature"
 """The header with a job's signature."""
 

@@ -35,7 +35,7 @@ well within the guard, in which they have to read what came since, and the move.
 """
 POLL_S: Final = 0.1
 HEARTBEAT_MS: Final = 10_000
-"""So often a job is written, even while it waits."""
+"""The interval at which a job is written, even while it waits."""
 MISSING_MS: Final = 600_000
 """A job fails when its DelayTopic is not served for so long."""
 
@@ -92,7 +92,7 @@ class Runner:
         """
         self.job = job
         self.waits = 0
-        """So often it had to wait since it got on."""
+        """The number of times that it had to wait since it got on."""
         self._topics = topics
         self._relays = relays
         self._ends = ends

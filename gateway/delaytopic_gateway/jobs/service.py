@@ -23,11 +23,11 @@ SILENT_S: Final = 30.0
 """A job that nobody has written for so long is taken over: three heartbeats."""
 LOOK_S: Final = 1.0
 LONGEST_WAIT_S: Final = 8.0
-"""So long a job that has to wait for others is put off, at the most: less than a heartbeat."""
+"""The longest time by which a job that has to wait for others is put off: less than a heartbeat."""
 CLOSE_S: Final = 5.0
 """A batch ends within it, or is not committed."""
 COUNT_S: Final = 10.0
-"""So long a dry run counts."""
+"""The time for which a dry run counts."""
 
 
 class Order(NamedTuple):

@@ -9,7 +9,7 @@ MOST_AT_A_TIME: Final = 4
 """Jobs that work; others wait for their turn."""
 OF_ONE_NAMESPACE: Final = 2
 SLICE_S: Final = 10.0
-"""So long a job works while one of another namespace waits."""
+"""The time for which a job works while one of another namespace waits."""
 
 
 class _Waiting(NamedTuple):

@@ -32,7 +32,7 @@ from delaytopic_operator.scaling.signals import fresh
 CONFIRM = "delaytopic.dev/confirm-delete"
 DEFAULT_DRAIN_MS = 900_000
 OFFSETS_MS = 60_000
-"""So much longer than Kafka or relays may be out of reach an object waits for the relays' offsets."""
+"""The time, beyond that for which Kafka or relays may be out of reach, that an object waits for the relays' offsets."""
 _TENTHS = 10
 _WARNED = ("BacklogRetained", "BacklogRemoved")
 

@@ -14,7 +14,7 @@ from delaytopic_operator.model.record import RecordState
 from delaytopic_operator.observe.observation import Observation
 
 SILENT_MS: Final = 3_600_000
-"""So long relays may start without a word until it is read, and then as often."""
+"""The time that relays may start without a word until it is read, and the interval at which it is read then."""
 AGAIN_MS: Final = 86_400_000
 """Somebody else may have set it meanwhile."""
 RETRY_MS: Final = 300_000

@@ -32,7 +32,7 @@ MOST_AT_ONCE: Final = 8
 """Of one DelayTopic; its pods must not take the threads of others."""
 CHUNK_BYTES: Final = 1 << 16
 LATE_SECONDS: Final = 1.0
-"""So long after the deadline a connection that does not come about is given up; others are ended at once."""
+"""The time after the deadline at which a connection that does not come about is given up; others are ended at once."""
 
 Document = dict[str, Any]
 

@@ -15,7 +15,7 @@ ENOUGH_SAMPLES = 3
 
 
 class RateSample(NamedTuple):
-    """So many records were handled at this rate, by one relay."""
+    """A number of records that one relay handled at this rate."""
 
     at_ms: int
     per_second: int

@@ -233,7 +233,7 @@ class NeedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """So many relays for so many records, between two times (epoch milliseconds)."""
+    """A number of relays for a number of records, between two times (epoch milliseconds)."""
 
     kind: NeedKind
     relays: float

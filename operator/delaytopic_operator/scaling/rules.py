@@ -112,7 +112,7 @@ class Context:
 SILENT_MS = 600_000
 """For so long nothing must have arrived."""
 LEADS = 2
-"""So many lead times before a due time relays are started."""
+"""The number of lead times before a due time at which relays are started."""
 
 
 def asleep(context: Context) -> Recommendation | None:

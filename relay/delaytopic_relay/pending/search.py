@@ -103,7 +103,7 @@ MOST_READ = 200_000
 """Records that a listing reads from the backlog."""
 MOST_READ_BYTES = 64 << 20
 IN_ONE_PARTITION = 3
-"""So many times as much where one partition is asked for: who pages through a whole backlog asks so."""
+"""The factor by which more is searched in one partition alone, as callers ask who page through a whole backlog."""
 GROUP = 32
 GROUP_RECORDS = 2_000
 """Thin slices that are read together."""

@@ -128,7 +128,7 @@ class RelayMetrics(Collector):
             self._lateness.add_lateness(due[ancient:] if ancient else due, sent_ms)
 
     def add_outcomes(self, outcomes: Mapping[Ending, int]) -> None:
-        """So many outcomes of each kind are committed."""
+        """Count outcomes that are committed, by kind."""
         for ending, count in outcomes.items():
             self._outcomes[ending.value] += count
 

@@ -31,7 +31,7 @@ class Victim:
 
 
 def storm(seed: int, duration_ms: int, kills: Mapping[str, int]) -> list[Strike]:
-    """So many kills of each victim, each somewhere in a part of the storm of its own, in the order of time. Pure."""
+    """Return kills of each victim, each somewhere in a part of the storm of its own, in the order of time. Pure."""
     rng = random.Random(seed)
     strikes = [
         Strike(int((number + rng.random()) * duration_ms / count), victim)

@@ -35,7 +35,7 @@ def ruled(rows: DataFrame, *thresholds: int, **others: int) -> DataFrame:
 
 
 def places(spark: SparkSession, **known: Any) -> DataFrame:
-    """What is known of a source partition."""
+    """Return the facts that are known of a source partition."""
     return frame(spark, PLACES, *([{"partition": 0, **known}] if known else []))
 
 

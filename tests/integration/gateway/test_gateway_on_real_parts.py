@@ -62,7 +62,7 @@ class Client:
             return json.load(answer)
 
     def due(self) -> dict[str, int]:
-        """When each record is due, by id."""
+        """Return when each record is due, by id."""
         return {each["id"]: each["dueMs"] for each in self("GET")["records"]}
 
 

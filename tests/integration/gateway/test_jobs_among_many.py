@@ -32,7 +32,7 @@ class Size(NamedTuple):
 
     pending: int
     each: int
-    """So many are moved, and so many cancelled."""
+    """Numbers of records that are moved, and that are cancelled."""
     ahead_ms: int
     """From the first record that is written on; by then both jobs are done."""
     spread_ms: int

@@ -20,7 +20,7 @@ BUCKETS = 20
 HORIZON_MS = 10_000
 NAMES = BucketNames("source")
 RULES = BucketRules(HORIZON_MS, BUCKETS, source_mark("source"), full_records=3, early_bytes=1_500)
-"""So little is too much that ranges are split, and merged again, all the time; and two schedules are sent early."""
+"""A bound so small that ranges are split, and merged again, all the time; and two schedules are sent early."""
 READ, ENDS, IDS = "bucket read", "bucket ends", "bucket ids"
 EFFECTS = (READ, READ, READ, ENDS, IDS)
 

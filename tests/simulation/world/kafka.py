@@ -73,14 +73,14 @@ class Kafka:
         self.shown_shift_ms = 0
         """The part of it of which he knows that all shards have it."""
         self.counts_from: dict[tuple[int, int], int] = {}
-        """That part when a record was produced, by shard and offset: the record counts from there at least."""
+        """The part in force when a record was produced, by shard and offset: the record counts from there at least."""
         self.topic = SourceTopic(SOURCE, "a cluster", "1" * 22)
         self.changes: list[int] = []
         """The commits that there were when the source, or the group's offsets, became others."""
         self.former: list[Mapping[int, SourceLog]] = []
         """The logs of the source at each change."""
         self.cuts: list[Mapping[int, int]] = []
-        """Where each change ended these logs, by shard."""
+        """The offsets at which each change ended these logs, by shard."""
         self.accepted = NOTHING_ACCEPTED
         """The losses that a person has accepted for the relays that start."""
         self.source = {partition: SourceLog(partition) for partition in range(partitions)}

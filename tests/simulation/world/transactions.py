@@ -52,7 +52,7 @@ class Transactions:
         """
         self._silent = silent
         self._unended: dict[str, set[Destination]] = {}
-        """Where markers are still to be written, by `transactional.id`."""
+        """The partitions where markers are still to be written, by `transactional.id`."""
         self._committed = committed
         self._aborted = aborted
         self.epochs: dict[str, int] = {}

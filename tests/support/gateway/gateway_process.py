@@ -51,7 +51,7 @@ class Settings:
     is_shared: bool = False
     """Its callers name themselves in the header `user`; else everybody is the same."""
     read_s: float = connections.READ_S
-    """So long a client may take to read what waits for it."""
+    """The longest time that a client may take to read what waits for it."""
 
     def to_served(self) -> ServedTopic:
         return ServedTopic(

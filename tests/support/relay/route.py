@@ -142,7 +142,7 @@ class Route:
 
     @contextmanager
     def traffic(self, rate: int, delays_ms: tuple[int, int], seed: int = 1) -> Iterator[None]:
-        """So many records a second while the body runs, each with a delay between these bounds."""
+        """Send records at a rate while the body runs, each with a delay between these bounds."""
         stop = threading.Event()
         failures: list[BaseException] = []
         thread = threading.Thread(target=self._produce_until, args=(stop, rate, delays_ms, seed, failures))

@@ -24,7 +24,7 @@ NEXT_LOOK = Result(LATER_MS + CONFIG.poll.ms, "kafka:9092")
 
 @dataclass
 class Edges:
-    """What a look sees, and what it tells the page of metrics."""
+    """Numbers that a look sees, and those that it tells the page of metrics."""
 
     seen: Observation | None = field(default_factory=again)
     told: list[int] = field(default_factory=list)

@@ -16,7 +16,7 @@ MOST_BYTES: Final = 2 << 20
 MOST_AT_ONCE: Final = 4 << 20
 """Of all that are read or answered; of one caller as much as one has. A byte of text takes up to eleven in memory."""
 DEADLINE_S: Final = 20.0
-"""So long a body may take to arrive."""
+"""The longest time that a body may take to arrive."""
 MOST_QUOTES: Final = 10_000
 MOST_STRUCTURE: Final = 64 << 10
 """Bytes of JSON beside texts. Of these one takes up to 25 in memory, and more when it is refused."""

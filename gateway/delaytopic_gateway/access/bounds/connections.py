@@ -11,11 +11,11 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_S: Final = 10.0
-"""So long the head of a request may take to arrive, from the beginning of the connection on."""
+"""The longest time that the head of a request may take to arrive, from the beginning of the connection on."""
 READ_S: Final = 30.0
-"""So long a client may take to read what waits for it; mostly less than a MiB, and 64 KiB go at once."""
+"""The longest time that a client may take to read what waits for it; mostly less than a MiB, and 64 KiB go at once."""
 BUFFER_BYTES: Final = 128 << 10
-"""That the kernel keeps of an answer: it counts as this process's, and may be megabytes by itself."""
+"""The part of an answer that the kernel keeps: it counts as this process's, and may be megabytes by itself."""
 
 
 class Connection(H11Protocol):

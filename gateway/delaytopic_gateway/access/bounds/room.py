@@ -24,7 +24,7 @@ WAITING_OF_ONE_TEAM: Final = 16
 _OF_OUTCOMES: Final = re.compile(r"/v1/delaytopics/[^/]+/[^/]+/outcomes(/|$)")
 _FORM: Final = b"application/x-www-form-urlencoded"
 _SMALL: Final = 64 << 10
-"""So much of an answer the server keeps without waiting for the reader."""
+"""The part of an answer that the server keeps without waiting for the reader."""
 
 
 class Bounds:

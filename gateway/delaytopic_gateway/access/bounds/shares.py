@@ -12,7 +12,7 @@ from typing import Final
 from delaytopic_gateway.errors import BusyError
 
 PATIENCE_S: Final = 10.0
-"""So long a request waits for its turn."""
+"""The longest time that a request waits for its turn."""
 SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 

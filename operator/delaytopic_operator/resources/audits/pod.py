@@ -30,7 +30,7 @@ CLASSES_FOLDER: Final = "classes"
 TEMPORARY_SIZE: Final = "10Gi"
 DEFAULT_HEAP_MIB: Final = 1_024
 IMAGE_GROUP: Final = 65_532
-"""So that the process can write to a volume that belongs to root."""
+"""The group that lets the process write to a volume that belongs to root."""
 _NOT_AUDITED: Final = ("relay", "relayNamespace", "autoscaling", "audit")
 """The fields about pods: an audit does not read them, and they change often."""
 

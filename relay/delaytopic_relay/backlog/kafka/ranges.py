@@ -71,7 +71,7 @@ class BucketRanges:
         self._since_ms = 0
 
     def took(self, bucket: int, records: int) -> None:
-        """So many schedules were written to a bucket."""
+        """Count schedules that were written to a bucket."""
         self._took[bucket] += records
 
     def is_split(self, bucket: int) -> bool:

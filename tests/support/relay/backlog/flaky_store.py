@@ -22,7 +22,7 @@ class FlakyStore(MemoryBacklogStore):
         self.away = False
         """True if it cannot be reached."""
         self.deaf_puts = 0
-        """So many puts are done, and not answered."""
+        """Leave puts unanswered that are done."""
         self.damaged: set[int] = set()
         """Shards whose segments cannot be read."""
 

@@ -18,7 +18,7 @@ from delaytopic_relay.core.recovery import Bounds, plan_recovery
 
 EVERYTHING = 1_000_000
 PAGE_SLICES = 4
-"""So few that many pages end between two slices."""
+"""A number so small that many pages end between two slices."""
 
 
 class Delivered(NamedTuple):

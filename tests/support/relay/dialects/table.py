@@ -19,7 +19,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 
 FAR_MS = 1_800_000
-"""So far ahead is what is withdrawn: however slow the machine, it waits when the other record is read."""
+"""The delay of what is withdrawn: however slow the machine, it waits when the other record is read."""
 
 
 class Stage(NamedTuple):

@@ -36,7 +36,7 @@ class Whole(Model):
     count: Annotated[int, Checked(positive, Rule("self > 0", "must be more"), minimum=0)] = 7
     """The number."""
     since: AwareDatetime | None = None
-    """When."""
+    """A time."""
     anything: Annotated[KubernetesObject, Field(default_factory=dict)]
     """Whatever."""
 

@@ -94,7 +94,7 @@ def written(world: World) -> Counter[bytes]:
 
 
 def due(world: World) -> dict[bytes | None, list[int]]:
-    """When each id was ever due, in the order of the source."""
+    """Return when each id was ever due, in the order of the source."""
     found: dict[bytes | None, list[int]] = {}
     for records in world.source.values():
         for each in records:

@@ -57,7 +57,7 @@ SEEN = quiet()
 
 
 def known() -> Steady:
-    """What a whole look at it leaves."""
+    """Return the facts that a whole look at it leaves."""
     found = steady(SEEN, plan(SEEN))
     assert found is not None
     return found

@@ -177,7 +177,7 @@ TROUBLES: dict[str, dict[str, Any]] = {
 
 
 def full_page(partitions: Iterable[int], **trouble: Any) -> RelayStatus:
-    """What a relay says of partitions of which each has a backlog of every kind."""
+    """Return a relay's page of partitions of which each has a backlog of every kind."""
     shards = [
         {
             "partition": number,

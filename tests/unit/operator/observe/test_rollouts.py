@@ -93,7 +93,7 @@ def ready(name: str, after: int, **changes: Any) -> dict[str, Any]:
 
 
 def told(*deployments: dict[str, Any]) -> Rollouts:
-    """What an operator says that has just started: all that it knows is in the Deployments."""
+    """Return the answer of an operator that has just started: all that it knows is in the Deployments."""
     store = ObjectCache("platform")
     for each in deployments:
         store.put(each)

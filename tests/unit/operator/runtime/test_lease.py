@@ -128,7 +128,7 @@ class Candidate:
     rate: float
     sighting: Sighting | None = None
     writable: list[tuple[int, int]] = field(default_factory=list)
-    """When (real time) it may begin to write, from and until."""
+    """Return the bounds, in real time, between which it may begin to write."""
 
     def clock_ms(self, real_ms: int) -> int:
         return int(real_ms * self.rate) + self.offset_ms

@@ -53,7 +53,7 @@ class Lives:
         return start(self.world, self.store, f"relay-{self._count}", self._setup)
 
     def die(self, times: int) -> None:
-        """So many relays take over, and end before they have read anything."""
+        """Let relays take over that end before they have read anything."""
         for _ in range(times):
             self.begin().step()
 

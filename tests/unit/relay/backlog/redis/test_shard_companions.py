@@ -20,7 +20,7 @@ HORIZON_MS = 10_000
 CLAIM = StoreVersion("me", 1, 0)
 PLENTY = 1 << 30
 RECORD_BYTES = PORTION_BYTES // 100
-"""So that a hundred records make a portion."""
+"""The size at which a hundred records make a portion."""
 
 
 def second(number: int) -> Slice:
