@@ -14,6 +14,8 @@ to the next besides, each time with a commit."""
 RESTED_TURNS = 3
 BELIEVED_MS = 400_000
 """More than the longest time for which relays do not believe what looks well."""
+LONGEST_STEP_MS = 4_000
+"""Relays that take a turn this often stay in their group."""
 
 
 class Quiet:
@@ -42,7 +44,7 @@ class Quiet:
             return False
         for due_ms in self._history.applications.produce_probes():
             while self._kafka.manual_ms < due_ms - TURN_MS:
-                self._history.pass_time(min(due_ms - TURN_MS - self._kafka.manual_ms, 4_000))
+                self._history.pass_time(min(due_ms - TURN_MS - self._kafka.manual_ms, LONGEST_STEP_MS))
             for _ in range(5):
                 self._history.pass_time(TURN_MS)
         return self._wait()
@@ -53,7 +55,7 @@ class Quiet:
         self._spared = frozenset()
         until_ms = self._kafka.now_ms + BELIEVED_MS
         while self._kafka.now_ms < until_ms:
-            self._history.pass_time(1_000)
+            self._history.pass_time(LONGEST_STEP_MS)
 
     def _wait(self) -> bool:
         rested, step_ms = 0, TURN_MS
