@@ -66,7 +66,7 @@ simulate: $(STAMP) ## Histories full of crashes against the production relay: RU
 mutants: $(STAMP) ## Whether the simulation notices a relay that is broken on purpose; writes the table of them
 	@$(BIN)/python -m tests.simulation --mutants
 
-bench: $(STAMP) ## Measure all of delivery on this machine, in under 20 minutes; writes docs/performance.md
+bench: $(STAMP) ## Measure all of delivery on this machine, in half an hour; writes docs/performance.md
 	@$(BIN)/python -m bench
 
 bench-quick: $(STAMP) ## Of `bench` what takes a few minutes; writes no page
