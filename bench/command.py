@@ -44,7 +44,7 @@ def command(name: str, groups: Iterable[Group], sizes: Sizes, shake_out: Sizes |
     @click.option(
         "--runs",
         type=click.IntRange(1, 20),
-        help="Rounds; the figures are medians.  [default: 2]",
+        help="Rounds; the figures are medians.  [default: 3]",
     )
     @click.option(
         "--records", type=click.IntRange(10_000), help="For the null relay. Absent: what it copies in a second."
