@@ -158,7 +158,7 @@ def test_producers_may_end_while_their_threads_begin() -> None:
     environment = {**os.environ, "MALLOC_PERTURB_": "85", "PYTHONPATH": str(ROOT)}
 
     done = subprocess.run(
-        [sys.executable, "-c", SHORT_LIVES], env=environment, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", SHORT_LIVES], env=environment, capture_output=True, text=True, check=False, timeout=600
     )
 
     assert (done.returncode, done.stdout) == (0, "500\n"), done.stderr[-2_000:]
@@ -195,7 +195,7 @@ def test_a_thread_that_ends_before_it_makes_a_sender_leaves_nothing_behind() -> 
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     done = subprocess.run(
-        [sys.executable, "-c", UNTAKEN], env=environment, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", UNTAKEN], env=environment, capture_output=True, text=True, check=False, timeout=600
     )
 
     assert done.returncode == 0, done.stderr[-2_000:]
