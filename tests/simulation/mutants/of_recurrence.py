@@ -16,12 +16,12 @@ from tests.simulation.mutants.of_dialects import (
 from delaytopic_relay.core.commands import Command, Schedule
 from delaytopic_relay.core.entries import due_at
 from delaytopic_relay.core.ids import IdTable
-from delaytopic_relay.dialects import native
+from delaytopic_relay.dialects import native, recurring
 from delaytopic_relay.dialects.reading import Policy, SourceRecord
 
 
 def resolved_anew() -> Sequence[Patch]:
-    original = native.written_by_relay
+    original = recurring.written_by_relay
     times: Counter[tuple[int, int | None]] = Counter()
 
     def written_by_relay(policy: Policy, record: SourceRecord, controls: Mapping[str, bytes | None]) -> Command | None:
