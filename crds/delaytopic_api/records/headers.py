@@ -24,11 +24,35 @@ DELIVER_EXPIRES_AT: Final = "deliver-expires-at"
 DELIVER_REQUESTED_BY: Final = "deliver-requested-by"
 """The one who asks for it, for the outcome: a text of 1 to 256 bytes in UTF-8."""
 
-RESERVED_HEADERS: Final = (
-    *("deliver-cron", "deliver-every", "deliver-tz", "deliver-from", "deliver-until", "deliver-count"),
-    *("deliver-jitter", "deliver-missed", "deliver-catch-up", "deliver-ladder", "deliver-window", "deliver-smear"),
-    *("deliver-on-conflict", "deliver-no-later-than"),
+DELIVER_CRON: Final = "deliver-cron"
+"""Again and again: a cron expression of five fields, or of six that begin with the seconds."""
+DELIVER_EVERY: Final = "deliver-every"
+"""Again and again: an interval, counted from `deliver-from`, or from the record's timestamp."""
+DELIVER_LADDER: Final = "deliver-ladder"
+"""Durations before `deliver-at`, between commas: the record is delivered at each of them."""
+DELIVER_TZ: Final = "deliver-tz"
+"""The IANA name of the zone of `deliver-cron`, of the days of `deliver-ladder`, or of a `deliver-at` that
+has no offset."""
+DELIVER_FROM: Final = "deliver-from"
+"""No occurrence before it, written as `deliver-at`."""
+DELIVER_UNTIL: Final = "deliver-until"
+"""No occurrence after it, written as `deliver-at`."""
+DELIVER_COUNT: Final = "deliver-count"
+"""The number of occurrences."""
+DELIVER_JITTER: Final = "deliver-jitter"
+"""Occurrences are put off by less than this duration, each by another length."""
+DELIVER_MISSED: Final = "deliver-missed"
+"""What becomes of slots that are past already: `Latest` (the default), `All` or `None`."""
+DELIVER_CATCH_UP: Final = "deliver-catch-up"
+"""How far back `deliver-missed: All` goes, a duration."""
+
+RECURRENCE_HEADERS: Final = (
+    *(DELIVER_CRON, DELIVER_EVERY, DELIVER_LADDER, DELIVER_TZ, DELIVER_FROM, DELIVER_UNTIL, DELIVER_COUNT),
+    *(DELIVER_JITTER, DELIVER_MISSED, DELIVER_CATCH_UP),
 )
+"""Read by `delaytopic_api.recurrence`."""
+
+RESERVED_HEADERS: Final = ("deliver-window", "deliver-smear", "deliver-on-conflict", "deliver-no-later-than")
 """Names that will have a meaning. A record with one is refused until then: delivered, it would mean something else."""
 
 CONTROL_HEADERS: Final = frozenset(
@@ -40,6 +64,7 @@ CONTROL_HEADERS: Final = frozenset(
         DELIVER_TO,
         DELIVER_EXPIRES_AT,
         DELIVER_REQUESTED_BY,
+        *RECURRENCE_HEADERS,
         *RESERVED_HEADERS,
     }
 )
@@ -50,6 +75,9 @@ ACTION_CANCEL: Final = b"cancel"
 
 RECEIPT: Final = "delay-receipt"
 """On every delivered record; see `Receipt`."""
+OCCURRENCE: Final = "delay-occurrence"
+"""On every delivery of a recurring record: `<number>:<slot in epoch milliseconds>`, an idempotency key beside
+its id."""
 
 RESTATED: Final = "delay-restated"
 """On what a relay writes into its own source again: `<due>:<partition>:<offset>:<rank>:<topic>`, of the record that it
