@@ -260,8 +260,8 @@ def _rhythm_slot_after(text: str, after_ms: int, zone: tzinfo) -> int | None:
 def _walls_after(text: str, wall_ms: int) -> Iterator[int]:
     """Yield the wall times of an expression that are later than another.
 
-    cronsim walks along a wall where no clock is put forward or back. Its own way through changes of clock is another for
-    six fields than for five, and passes over slots behind a change of half an hour.
+    cronsim walks along a wall where no clock is put forward or back. Its own way through changes of clock is not the
+    same for six fields as for five, and passes over slots behind a change of half an hour.
     """
     for moment in CronSim(text, zones.wall(wall_ms)):
         yield zones.wall_ms_of(moment)
