@@ -108,7 +108,7 @@ IN_PYTHON_ALONE: Final = (
 
 def records_written(dialect: Dialect) -> int:
     """Return how many records a delivery is: itself, what ends its schedule in the source, a copy for the history."""
-    _, tombstones, history, postpones = CAPABILITIES[dialect]
+    _, tombstones, history, postpones, _ = CAPABILITIES[dialect]
     return 1 + (tombstones or postpones) + history
 
 

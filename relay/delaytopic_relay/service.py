@@ -301,6 +301,7 @@ class Service:
             forms,
         )
         writer.count = topics.partitions
+        writer.may_write_source = partial(topics.may_write, config.source.topic)
         writer.packs = target.packs
         writer.certain_bytes = max(0, facts.largest_batch_bytes // 2 - RECEIPT_BYTES)
         return writer

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import cast
+from zoneinfo import ZoneInfo
 
 from tests.simulation.plans.plan import Produce, Recipe, Setup
 from tests.simulation.plans.workloads import ELSEWHERE, MESSAGES
@@ -16,6 +18,7 @@ from delaytopic_api.records import RECEIPT, Headers
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.progress import Progress, decode_progress
 
+BERLIN = ZoneInfo("Europe/Berlin")
 PROBES_MS = (0, 300, 11_000)
 LONG_DONE_MS = 5_000
 
@@ -105,6 +108,7 @@ class Applications:
         headers: Headers = []
         if recipe.name is not None:
             headers.append(("deliver-id", recipe.name))
+        headers += [(name, self._moment(value)) for name, value in recipe.rule]
         if recipe.cancel:
             headers.append(("deliver-action", b"cancel"))
         elif recipe.at_ms is not None:
@@ -114,6 +118,14 @@ class Applications:
         elif recipe.due_ms is not None:
             headers.append(("deliver-at", b"%d" % (self._kafka.manual_ms + recipe.due_ms)))
         return headers
+
+    def _moment(self, value: bytes) -> bytes:
+        if value[:1] == b"+":
+            return b"%d" % (self._kafka.manual_ms + int(value))
+        if value[:1] == b"~":
+            seconds = (self._kafka.manual_ms + int(value[1:])) / 1_000
+            return datetime.fromtimestamp(seconds, BERLIN).strftime("%Y-%m-%dT%H:%M:%S").encode()
+        return value
 
     def produce_warm_up(self) -> None:
         """A record for each shard, so that every relay has used its producer."""

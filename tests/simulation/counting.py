@@ -94,6 +94,7 @@ PATHS_OF_EDITS = (
     *("path: an edit waits", "path: no queue any more"),
 )
 PATHS_OF_OUTCOMES = tuple(f"path: {ending}" for ending in Ending)
+PATHS_OF_RULES = tuple(f"path: {name}" for name in ("went on", "withdrawn on its way", "looked ahead"))
 PATHS_OF_CLOCKS = ("path: delivery held", "path: cursor went back")
 PATHS_OF_MOVES = ("path: former rules in force for what waits", "path: recovered, clock")
 FAULTS_OF_IDENTITY = ("event: source changed", "event: accept")
@@ -122,6 +123,8 @@ EXPECTED: dict[str, Names] = {
     "HandOvers": (FAULTS_OF_BUCKETS, PATHS_OF_BUCKETS),
     "Outcomes": (FAULTS, (*PATHS, *PATHS_OF_OUTCOMES)),
     "OutcomesBuckets": (FAULTS_OF_BUCKETS, (*PATHS_OF_BUCKETS, *PATHS_OF_OUTCOMES)),
+    "Recurrence": (FAULTS, (*PATHS, *PATHS_OF_RULES)),
+    "RecurrenceBuckets": (FAULTS_OF_BUCKETS, (*PATHS_OF_BUCKETS, *PATHS_OF_RULES)),
     "EditsBuckets": ((*FAULTS_OF_BUCKETS, "event: edit"), (*PATHS_OF_BUCKETS, *PATHS_OF_EDITS)),
     # Few of the other faults meet one of these changes in so many histories; all of them are in the families above.
     "Identity": (FAULTS_OF_IDENTITY, PATHS_OF_IDENTITY),

@@ -18,7 +18,7 @@ from delaytopic_api.records import ENDED, RESTATED
 from delaytopic_api.relay import Outcome as Document
 from delaytopic_relay.core.commands import Cancel, Command, DueKey, Postpone, Schedule, rank_of
 from delaytopic_relay.core.progress import Progress
-from delaytopic_relay.delivery.batches import source_of
+from delaytopic_relay.delivery.batches import again, source_of
 
 Place = tuple[int, int]
 """Shard and source offset."""
@@ -30,6 +30,11 @@ class Accepted(NamedTuple):
     record: SourceRecord
     command: Command
     place: Place
+
+    @property
+    def commit(self) -> int | None:
+        """The commit that made a record visible which a relay has written; None without transactions."""
+        return self.record.transaction.number if self.record.transaction is not None else None
 
     @property
     def key(self) -> DueKey:
@@ -141,14 +146,20 @@ class Outcome:
             and _name(other.command) == name
             and other.place[0] == accepted.place[0]
             and _rank(other.command) > _rank(accepted.command)
+            # What recurs is no later command than what it follows.
+            and not (self.setup.recurs and _rank(other.command) != other.place[1])
         ]
+
+    def former(self, accepted: Accepted) -> Place:
+        """Return the place of the record that one stands for, or follows, which a relay has written."""
+        (text,) = (value for name, value in accepted.record.record_headers or () if name == RESTATED)
+        _, _, offset, _ = (text or b"").split(b":", 3)
+        return accepted.place[0], int(offset)
 
     def origin(self, accepted: Accepted) -> Accepted:
         """Return the record of an application that a schedule began as, however often a relay has put it off."""
         while isinstance(accepted.command, Schedule) and accepted.command.rank is not None:
-            (text,) = (value for name, value in accepted.record.record_headers or () if name == RESTATED)
-            _, partition, offset, _ = (text or b"").split(b":", 3)
-            accepted = self.source[int(partition), int(offset)]
+            accepted = self.source[self.former(accepted)]
         return accepted
 
     def of_applications(self, partition: int, name: bytes) -> list[Accepted]:
@@ -234,6 +245,7 @@ def _delivered(sent: Sent, lives: Lives) -> Delivered:
     partition, offset, dead = source_of(sent.record.headers)
     assert partition is not None
     assert offset is not None
+    offset = offset if offset >= 0 else again(offset)
     assert dead == (sent.record.topic == DEAD)
     place = (lives.shard_of(sent, partition), offset)
     return Delivered(sent, place, dead, sent.transaction.number if sent.transaction is not None else None)

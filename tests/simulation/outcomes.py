@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from tests.simulation import recurring
 from tests.simulation.outcome import Accepted, Delivered, Outcome, Place, Told
 
 from delaytopic_api.records import DELIVER_ID, DELIVER_REQUESTED_BY, Receipt
 from delaytopic_api.relay import Ending, RecordPlace
-from delaytopic_relay.core.commands import Cancel, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, Reject, Schedule, rank_of
 
 
 def complaints(outcome: Outcome) -> Iterator[str]:
@@ -32,9 +33,16 @@ def _each_once(outcome: Outcome, by_place: Mapping[Place, Sequence[Told]]) -> It
         for each in outcome.told
         if each.document.outcome is Ending.CANCELLED and each.document.ended_by is not None
     )
+    after = recurring.followers(outcome)
     for accepted in outcome.source.values():
         of_it, exact = by_place.get(accepted.place, []), outcome.setup.transactional
         count = len(of_it) + ended_by[accepted.place] * isinstance(accepted.command, Cancel)
+        if recurring.is_to_be_resolved(accepted) and after.get(accepted.place):
+            # It has not ended: its occurrences have.
+            count += 1
+        if not exact and isinstance(accepted.command, Schedule) and accepted.command.rank is not None:
+            # Written twice, an occurrence may be told of once.
+            count = max(count, 1)
         if count == 0:
             yield f"no outcome: {_text(accepted)}"
         elif count > 1 and exact:
@@ -113,12 +121,13 @@ def _ended_by(outcome: Outcome, each: Told) -> Iterator[str]:
     kind = Cancel if each.document.outcome is Ending.CANCELLED else Schedule
     if not isinstance(command, kind) or not isinstance(name, Schedule) or command.id != name.id:
         yield f"{each.text}, which is no such command"
-    elif by is not None and by.offset <= each.place[1]:
+    elif by is not None and by.offset <= rank_of(name):
         yield f"{each.text}, which came before it"
 
 
 def _not_pending(outcome: Outcome, by_place: Mapping[Place, Sequence[Told]]) -> Iterator[str]:
     """Of a cancel that met nothing, all schedules of its id in front of it had ended."""
+    after = recurring.followers(outcome)
     for each in outcome.told:
         if each.document.outcome is not Ending.NOT_PENDING or each.commit is None:
             continue
@@ -128,7 +137,7 @@ def _not_pending(outcome: Outcome, by_place: Mapping[Place, Sequence[Told]]) -> 
             command = accepted.command
             if place[0] != each.place[0] or place[1] > each.place[1] or not isinstance(command, Schedule):
                 continue
-            if command.id == cancel.id:
+            if command.id == cancel.id and not (recurring.is_to_be_resolved(accepted) and place in after):
                 late = [end.text for end in by_place.get(place, []) if end.commit is None or end.commit > each.commit]
                 if late:
                     yield f"{each.text}, and {_text(accepted)} was pending: {late}"

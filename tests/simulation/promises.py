@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from tests.simulation import outcomes, redelivery
+from tests.simulation import outcomes, recurring, redelivery
 from tests.simulation.outcome import Accepted, Delivered, Outcome
 from tests.simulation.quiet import BELIEVED_MS
 from tests.simulation.relays import OTHER, TARGET, compares
@@ -33,6 +33,9 @@ def lost(outcome: Outcome) -> Complaints:
     What waited of a former source is lost with it; what is in both logs may have been delivered from either.
     """
     seen = _records_seen(outcome)
+    if not outcome.setup.transactional:
+        # Written twice, an occurrence is delivered once.
+        seen |= {id(each.record) for some in recurring.followers(outcome).values() for each in some[1:]}
     for accepted in outcome.source.values():
         if accepted.place[0] not in outcome.last_lives:
             continue
@@ -168,6 +171,8 @@ def altered(outcome: Outcome) -> Complaints:
     for delivered, accepted in _deliveries(outcome):
         record, sent = accepted.record, delivered.sent.record
         kept = [header for header in record.record_headers or [] if header[0] not in CONTROL_HEADERS]
+        if recurring.goes_on(accepted):
+            kept = [header for header in kept if header[0] != RESTATED]
         same = sent.headers[:-1] == kept and sent.headers[-1][0] == RECEIPT
         if (sent.key, sent.value) != (record.record_key, record.record_value) or not same:
             yield f"altered: {_text(accepted)} became {sent}"
@@ -216,7 +221,8 @@ def misplaced(outcome: Outcome) -> Complaints:
             # It may be sent no more when it is due: the allowed topics were edited.
             forbidden = letter.reason == DeadLetterReason.FORBIDDEN_TARGET and letter.at_ms >= command.due_ms
             unavailable = letter.reason == DeadLetterReason.TARGET_UNAVAILABLE and _was_silent(outcome, delivered)
-            if not expired and not unavailable and not (forbidden and outcome.setup.rules is not None):
+            ended = recurring.may_be_refused(accepted, delivered)
+            if not expired and not unavailable and not ended and not (forbidden and outcome.setup.rules is not None):
                 yield f"misplaced: {_text(accepted)} is a dead letter: {letter.detail}"
 
 
@@ -307,6 +313,7 @@ PROMISES: Sequence[Promise] = (
     redelivery.before_its_deadline,
     redelivery.without_its_end,
     outcomes.complaints,
+    recurring.complaints,
 )
 
 
@@ -319,8 +326,15 @@ def complaints(outcome: Outcome) -> list[str]:
 
 
 def _records_seen(outcome: Outcome) -> set[int]:
-    """Return the records that left in any life of the source; a record may be in the logs of several."""
-    return {id(outcome.source[delivered.place].record) for delivered in outcome.delivered}
+    """Return the records that left in any life of the source; a record may be in the logs of several.
+
+    One that is only resolved has left once its first occurrence is there.
+    """
+    seen = {id(outcome.source[delivered.place].record) for delivered in outcome.delivered}
+    if outcome.setup.recurs:
+        resolved = [outcome.source[place] for place in recurring.followers(outcome)]
+        seen |= {id(each.record) for each in resolved if recurring.is_to_be_resolved(each)}
+    return seen
 
 
 def _deliveries(outcome: Outcome) -> Iterator[tuple[Delivered, Accepted]]:

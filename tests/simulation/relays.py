@@ -35,6 +35,7 @@ from delaytopic_relay.delivery.record_writer import RecordWriter
 from delaytopic_relay.delivery.refusals import Refusals
 from delaytopic_relay.dialects import Forms, dialect_by
 from delaytopic_relay.dialects.reading import RoutePolicy, TopicGlobs
+from delaytopic_relay.dialects.recurring import RecurringWriter
 from delaytopic_relay.dialects.redelivery import RedeliveryDialect
 from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
 from delaytopic_relay.dialects.writing import ReadBy
@@ -62,12 +63,21 @@ SUSPENSIONS: Mapping[str, Suspension] = {
 POLICY = RoutePolicy(TARGET, TopicGlobs([OTHER]), MAX_DELAY_MS)
 SCHEDULER = SchedulerDialect(POLICY, SchedulerRules(history=HISTORY))
 REDELIVERY = RedeliveryDialect(POLICY)
+RECURRING = RecurringWriter(POLICY)
 FORMS = Forms(
-    {int(ReadBy.SCHEDULER): SCHEDULER.write, int(ReadBy.REDELIVERY): REDELIVERY.write},
+    {
+        int(ReadBy.SCHEDULER): SCHEDULER.write,
+        int(ReadBy.REDELIVERY): REDELIVERY.write,
+        int(ReadBy.OCCURRENCE): RECURRING.write,
+    },
     REDELIVERY.letter,
-    {int(ReadBy.REDELIVERY): REDELIVERY.rewrite},
+    {
+        int(ReadBy.REDELIVERY): REDELIVERY.rewrite,
+        int(ReadBy.TO_BE_RESOLVED): RECURRING.rewrite,
+        int(ReadBy.OCCURRENCE): RECURRING.rewrite,
+    },
 )
-"""The dead letters of both are those of Redelivery, which leave out a header that the other never has."""
+"""The dead letters of all are those of Redelivery, which leave out a header that Scheduler never has."""
 
 
 def rules_of(setup: Setup) -> Rules:

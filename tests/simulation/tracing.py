@@ -46,6 +46,8 @@ def _record(recipe: Recipe) -> str:
         what = f"a record due in {recipe.due_ms} ms"
     else:
         what = "a record without a time"
+    if recipe.rule:
+        what = f"a record with the rule {recipe.rule}"
     name = f" of {recipe.name.decode()}" if recipe.name is not None else ""
     others = f" with {recipe.others}" if recipe.others else ""
     value = f" and the value {recipe.value!r}" if recipe.value != b"v" and not recipe.cancel else ""

@@ -26,7 +26,8 @@ class Witness:
         if leaving.cancelled:
             self._counts["path: cancelled"] += leaving.cancelled
         for rewritten in leaving.rewritten:
-            self._counts["path: withdrawn on its way" if rewritten.due_ms is None else "path: put off"] += 1
+            way = "went on" if rewritten.goes_on else "withdrawn on its way" if rewritten.due_ms is None else "put off"
+            self._counts[f"path: {way}"] += 1
         if leaving.too_late:
             self._counts["path: cancelled too late"] += leaving.too_late
 

@@ -52,10 +52,7 @@ RECURRENCE_HEADERS: Final = (
 )
 """Read by `delaytopic_api.recurrence`."""
 
-RESERVED_HEADERS: Final = (
-    *RECURRENCE_HEADERS,
-    *("deliver-window", "deliver-smear", "deliver-on-conflict", "deliver-no-later-than"),
-)
+RESERVED_HEADERS: Final = ("deliver-window", "deliver-smear", "deliver-on-conflict", "deliver-no-later-than")
 """Names that will have a meaning. A record with one is refused until then: delivered, it would mean something else."""
 
 CONTROL_HEADERS: Final = frozenset(
@@ -67,6 +64,7 @@ CONTROL_HEADERS: Final = frozenset(
         DELIVER_TO,
         DELIVER_EXPIRES_AT,
         DELIVER_REQUESTED_BY,
+        *RECURRENCE_HEADERS,
         *RESERVED_HEADERS,
     }
 )

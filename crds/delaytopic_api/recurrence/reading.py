@@ -107,7 +107,8 @@ def read_recurrence(controls: Controls, timestamp_ms: int, zones: Zones = ZONES)
         _jitter(controls, rule),
         *_missed(controls),
     )
-    if recurrence.until_ms is not None and recurrence.until_ms < recurrence.from_ms:
+    # Behind its last occurrence, too, it is the record that it was.
+    if recurrence.until_ms is not None and recurrence.until_ms < max(timestamp_ms, starts_ms or 0):
         raise _contradictory(DELIVER_UNTIL, "lies before the first time that its rule could name: put it later")
     return recurrence
 

@@ -92,10 +92,12 @@ class Capabilities(NamedTuple):
     """True if a copy of each delivery goes to a history topic."""
     postpones: bool = False
     """True if a record may put off another: the relay then writes what was put off into its source again."""
+    recurs: bool = False
+    """True if a record may recur, where it has an id: the relay writes its occurrences into its source."""
 
 
 CAPABILITIES: Final[Mapping[Dialect, Capabilities]] = {
-    Dialect.NATIVE: Capabilities(Ids.BY_HEADER),
+    Dialect.NATIVE: Capabilities(Ids.BY_HEADER, recurs=True),
     Dialect.BLACK_BOX: Capabilities(Ids.DISABLED),
     Dialect.CESIUM: Capabilities(Ids.DISABLED),
     Dialect.TIMEBRIDGE: Capabilities(Ids.DISABLED),
@@ -110,9 +112,11 @@ CAPABILITIES: Final[Mapping[Dialect, Capabilities]] = {
 def may_wait_together(former: Dialect, former_ids: Ids, dialect: Dialect, ids: Ids) -> bool:
     """Return whether records of both rules may wait at the same time: their ids must not be equal by chance.
 
-    If not, an edit takes effect when nothing waits any more.
+    If not, an edit takes effect when nothing waits any more. So it is from a dialect whose relays write into the source
+    again: no other could read that.
     """
-    if CAPABILITIES[former].postpones and former is not dialect:
+    writes = CAPABILITIES[former].postpones or (CAPABILITIES[former].recurs and former_ids is not Ids.DISABLED)
+    if writes and former is not dialect:
         return False
     before, now = _id_space(former, former_ids), _id_space(dialect, ids)
     return before is None or now is None or before == now

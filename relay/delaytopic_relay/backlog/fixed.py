@@ -17,7 +17,7 @@ from typing import Any
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.protocol import EmptyReader, Forgotten, PendingReader, Shard
 from delaytopic_relay.core.calendar import bytes_of
-from delaytopic_relay.core.commands import NOTHING, Command, DueKey, Leaving, Record, Reject, Schedule
+from delaytopic_relay.core.commands import NOTHING, Command, DueKey, End, Leaving, Record, Reject, Schedule
 from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdEntry
 from delaytopic_relay.core.partition import MOST_LOOKED_AT, Share, Stored, Wanted
@@ -116,8 +116,9 @@ class FixedShard:
     def look_ahead(self, commands: Sequence[Command], found: Mapping[bytes, IdEntry]) -> None:
         """Nothing is ever written into the source."""
 
-    def not_written(self, offsets: Iterable[int]) -> None:
+    def not_written(self, offsets: Iterable[int]) -> Sequence[End]:
         """Nothing is ever written into the source."""
+        return ()
 
     def take_due(self, now_ms: int, limit: int) -> Leaving:
         """Remove and return what is due, and the refused records before it."""

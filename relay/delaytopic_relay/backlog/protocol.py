@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.backlog.store import Slice
-from delaytopic_relay.core.commands import Command, DueKey, Leaving, Record, Schedule
+from delaytopic_relay.core.commands import Command, DueKey, End, Leaving, Record, Schedule
 from delaytopic_relay.core.done import Done
 from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdEntry
@@ -134,8 +134,12 @@ class Shard(Protocol):
         """Take note of what relays have written into the source, of commands that are read properly later on."""
         ...
 
-    def not_written(self, offsets: Iterable[int]) -> None:
-        """Take note that schedules at these offsets are dead letters, and not in the source once more."""
+    def not_written(self, offsets: Iterable[int]) -> Sequence[End]:
+        """Take note that nothing was written into the source for schedules at these offsets: they are dead letters, or
+        have nothing after them.
+
+        Returns the cancels that have met nothing then: they were taken for the ends of what was to be written.
+        """
         ...
 
     def reached_end(self, end: int) -> None:

@@ -17,7 +17,9 @@ __all__ = [
     "NOTHING",
     "NOTHING_DELIVERED",
     "NO_CONTROL_HEADER",
+    "OCCURRENCE",
     "SEVERAL_CONTROL_HEADERS",
+    "TO_BE_RESOLVED",
     "Cancel",
     "Command",
     "Dialect",
@@ -31,6 +33,7 @@ __all__ = [
     "Rewritten",
     "Schedule",
     "SourceMessage",
+    "goes_on",
     "new_record",
     "rank_of",
     "requested_by",
@@ -40,6 +43,12 @@ __all__ = [
 MAX_HEADERS = 256
 """Of a record; far more than records have. The shortest header is two bytes on the wire and a hundred in memory:
 a record of a megabyte could take fifty. Their size needs no bound beside the record's own, and is charged."""
+TO_BE_RESOLVED: Final = -11
+"""`Schedule.control` of a record whose due time does not follow from it alone. It is due at once, and not delivered: its
+dialect computes its first occurrence, which is written into the source."""
+OCCURRENCE: Final = -12
+"""`Schedule.control` of an occurrence of such a record, as a relay has written it into the source: when it leaves, the
+next one is written there."""
 ANY_PARTITION = -1
 """Of a topic that a record goes to: the producer chooses by key."""
 
@@ -118,7 +127,7 @@ class Postpone(msgspec.Struct, gc=False):
 class Reject(msgspec.Struct, gc=False):
     """A record for the dead-letter topic, untouched; `detail` is one sentence for its producer.
 
-    `id` and `due_ms` are the schedule's, where it was read as one.
+    `id` and `due_ms` are the schedule's, where it was read as one. `rank` is that of a schedule that a relay has written.
     """
 
     offset: int
@@ -130,6 +139,7 @@ class Reject(msgspec.Struct, gc=False):
     timestamp_ms: int | None = None
     id: bytes | None = None
     due_ms: int | None = None
+    rank: int | None = None
 
 
 class Ignore(msgspec.Struct, gc=False):
@@ -144,6 +154,11 @@ Command = Schedule | Cancel | Postpone | Reject | Ignore
 def rank_of(command: Schedule | Cancel) -> int:
     """Return the source offset that a command counts as among those of its id."""
     return command.offset if command.rank is None else command.rank
+
+
+def goes_on(schedule: Schedule) -> bool:
+    """Return whether another record is written into the source when a schedule leaves, by its own rule."""
+    return OCCURRENCE <= schedule.control <= TO_BE_RESOLVED
 
 
 class End(NamedTuple):
@@ -191,13 +206,15 @@ class Dialect(Protocol):
 class Rewritten(NamedTuple):
     """A command that the relay writes into the source, in the transaction that moves past the one it stands for.
 
-    With `due_ms` it is the schedule, put off to that time. Without, the schedule was written so and is withdrawn by
-    what came in front of it. Either counts as the command at `rank`.
+    With `due_ms` it is the schedule, put off to that time. With `goes_on` it is what its own rule has after it, which
+    its dialect computes. Without either the schedule was written so, and is withdrawn by what came in front of it. Each
+    counts as the command at `rank`.
     """
 
     schedule: Schedule
     rank: int
     due_ms: int | None = None
+    goes_on: bool = False
 
 
 class Record(NamedTuple):

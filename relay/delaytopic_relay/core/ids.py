@@ -8,6 +8,9 @@ What was put off cannot wait under another key than its record's: when it leaves
 and is `InTransit` until it is read there. Commands that lie between count as later than it: it has the rank of the
 command that has put it off. docs/adr/0022 has the argument.
 
+So does an occurrence of a record that recurs, of which the one before it is the origin: it has that one's offset as its
+rank. The former is delivered all the same. docs/adr/0050 has the argument.
+
 Entries reach the backlog before the tick is committed that took their commands in. Each says up to which offset it
 knows, and the state of before: whoever finds one that knows of more than is committed believes the former state, and
 reads the commands anew. Whether the schedule in effect has left follows from its key and the cursor, and from nothing
@@ -22,13 +25,17 @@ from typing import NamedTuple, Self
 from delaytopic_api.relay import Ending
 from delaytopic_relay.core.commands import (
     NOTHING_DELIVERED,
+    OCCURRENCE,
+    TO_BE_RESOLVED,
     Cancel,
     Command,
     DueKey,
     End,
     Postpone,
+    Reject,
     Rewritten,
     Schedule,
+    goes_on,
     rank_of,
     requested_by_of,
 )
@@ -101,6 +108,7 @@ class IdState(NamedTuple):
     `withdrawn` says that no schedule of the id is in effect any more: the latest was a cancel, or has left.
     `postponed` is the latest time that the one in effect was put off to, and the offset of the last command to do so.
     `key` is that of the schedule in effect, or that was until it left; None where that is `until`, or after a cancel.
+    `on_its_way` says of the one in effect that a relay has written it into the source, where it is not read yet.
     """
 
     offset: int
@@ -109,6 +117,7 @@ class IdState(NamedTuple):
     stored: bool
     postponed: DueKey | None = None
     key: DueKey | None = None
+    on_its_way: bool = False
 
     def to_entry(self) -> IdEntry:
         """Return the entry that the backlog stores: the lowest bit of the offset tells that the latest was a cancel."""
@@ -123,6 +132,13 @@ class IdState(NamedTuple):
     def puts_off(self, schedule: Schedule) -> bool:
         """Tell whether a schedule that is in effect is due later than its record says."""
         return self.postponed is not None and self.postponed.due_ms > schedule.due_ms
+
+    def outranks(self, schedule: Schedule) -> bool:
+        """Tell whether a later command than a schedule is known.
+
+        Its own next occurrence is none: without transactions that may be there before it is delivered.
+        """
+        return self.offset > rank_of(schedule) and not (self.offset == schedule.offset and goes_on(schedule))
 
 
 def from_entry(entry: IdEntry, done: Done = NOTHING_DONE) -> IdState:
@@ -164,6 +180,9 @@ def apply_done(known: IdState | None, schedule: Schedule) -> Effect:
         return Effect(known, False)
     withdrew = rank > known.offset and not known.withdrawn
     key = DueKey(schedule.due_ms, schedule.offset)
+    if schedule.control == TO_BE_RESOLVED and rank == known.offset and key != known.key_in_effect:
+        # Its first occurrence is known, which has its rank.
+        return Effect(known, False)
     return Effect(known._replace(offset=rank, withdrawn=True, postponed=None, key=key), withdrew)
 
 
@@ -184,21 +203,68 @@ def apply_postpone(known: IdState | None, postpone: Postpone) -> IdState | None:
     return known._replace(postponed=latest)
 
 
-class InTransit(NamedTuple):
-    """Commands of one id that relays have written into the source and that are not read there yet.
+class EndedBy(NamedTuple):
+    """The command that has ended a schedule before that was read."""
 
-    `ranks` are theirs, in the order in which they are there. `position` is where whoever comes next has to begin to
-    read, so that what lies in front of them is known. `origin` is the offset of the schedule that the last one stands
-    for, -1 where that is not known.
+    ending: Ending
+    offset: int
+    requested_by: bytes | None
+
+
+class OnItsWay(NamedTuple):
+    """A command that a relay has written into the source and that is not read there yet.
+
+    `origin` is the offset of the schedule that it stands for, or follows; -1 where that is not known. `left` is the
+    state of the id if nothing is written for that schedule after all.
     """
 
-    ranks: tuple[int, ...]
-    position: int
+    rank: int
     origin: int = -1
+    left: IdState | None = None
+    ended_by: EndedBy | None = None
 
-    def and_then(self, rank: int, origin: int = -1) -> InTransit:
+
+class InTransit(NamedTuple):
+    """The commands of one id that are on their way, in the order in which they are in the source.
+
+    `position` is where whoever comes next has to begin to read, so that what lies in front of them is known.
+    """
+
+    commands: tuple[OnItsWay, ...]
+    position: int
+
+    def and_then(self, command: OnItsWay) -> InTransit:
         """Return it with one command more."""
-        return InTransit((*self.ranks, rank), self.position, origin)
+        return InTransit((*self.commands, command), self.position)
+
+    def overtaken(self, offset: int, ended_by: EndedBy) -> InTransit:
+        """Return it with the commands ended that count as earlier than an offset."""
+        ends = [each.rank < offset and each.ended_by is None for each in self.commands]
+        changed = (
+            each._replace(ended_by=ended_by) if its else each for each, its in zip(self.commands, ends, strict=True)
+        )
+        return self._replace(commands=tuple(changed))
+
+    def ended_by(self, rank: int) -> EndedBy | None:
+        """Return what has ended the command of this rank."""
+        return next((each.ended_by for each in self.commands if each.rank == rank), None)
+
+
+def _ended_by(schedule: Schedule, in_transit: InTransit | None, known: IdState) -> EndedBy:
+    """Return what has ended a schedule that is read, and that what is known outranks.
+
+    Without transactions that may be there before anything is committed of it: then the latest command has.
+    """
+    ended_by = in_transit.ended_by(rank_of(schedule)) if in_transit is not None else None
+    ending = Ending.CANCELLED if known.withdrawn and known.key is None else Ending.REPLACED
+    return ended_by or EndedBy(ending, known.offset, None)
+
+
+class AtOnce(NamedTuple):
+    """The effect of a schedule that a relay has written, or that goes on, and that is past due when it is read."""
+
+    leaves: bool
+    withdrew: bool = False
 
 
 _NAMED = (Schedule, Cancel, Postpone)
@@ -222,6 +288,8 @@ class IdTable:
         self._to_forget: set[bytes] = set()
         self._in_transit: dict[bytes, InTransit] = {}
         """In the order of their positions. Their states stay in memory."""
+        self._withdrawals: set[tuple[bytes, int]] = set()
+        """The ids and ranks of withdrawals that are on their way besides."""
         self._rewritten: list[Rewritten] = []
         self.puts_off = False
         """True if anything was ever put off here: the pages ask."""
@@ -293,13 +361,30 @@ class IdTable:
         if state.offset < self._position:
             self._before.setdefault(name, state)
 
-    def _note_end(self, known: IdState, by: Schedule | Cancel) -> None:
-        """A command that is read for the first time has ended a schedule."""
-        if not self.tells:
+    def _note_end(self, known: IdState, by: Schedule | Cancel, *, fresh: bool) -> None:
+        """A command has ended a schedule: that is told when it is read for the first time.
+
+        The end of a schedule that is on its way is told when that is read, as its place is not known before.
+        """
+        if self.tells and fresh and not known.on_its_way:
+            due_ms, offset = known.key_in_effect
+            ending = Ending.REPLACED if isinstance(by, Schedule) else Ending.CANCELLED
+            self._ends.append(End(ending, offset, due_ms, by.id, by.offset, requested_by_of(by)))
+
+    def _overtake(self, command: Schedule | Cancel) -> None:
+        """A command of an application ends what is on its way and counts as earlier, unless that had ended before."""
+        in_transit = self._in_transit.get(command.id) if command.id is not None and command.rank is None else None
+        if in_transit is None or command.id is None or not self.tells:
             return
-        due_ms, offset = known.key_in_effect
-        ending = Ending.REPLACED if isinstance(by, Schedule) else Ending.CANCELLED
-        self._ends.append(End(ending, offset, due_ms, by.id, by.offset, requested_by_of(by)))
+        ending = Ending.REPLACED if isinstance(command, Schedule) else Ending.CANCELLED
+        ended_by = EndedBy(ending, command.offset, requested_by_of(command))
+        self._in_transit[command.id] = in_transit.overtaken(command.offset, ended_by)
+
+    def _end_on_its_way(self, schedule: Schedule | Reject, ended_by: EndedBy | None) -> None:
+        """A schedule is read that was ended on its way."""
+        if self.tells and ended_by is not None and schedule.offset >= self._position:
+            ending, by, requested = ended_by
+            self._ends.append(End(ending, schedule.offset, schedule.due_ms, schedule.id, by, requested))
 
     def schedule(self, schedule: Schedule, *, far: bool) -> bool:
         """Apply a schedule with an id; whether it withdrew a pending one."""
@@ -310,8 +395,10 @@ class IdTable:
             return False
         effect = apply_schedule(known, schedule, far=far)
         assert effect.state is not None
-        if self._note(schedule.id, known, schedule.offset) and effect.withdrew and known is not None:
-            self._note_end(known, schedule)
+        fresh = self._note(schedule.id, known, schedule.offset)
+        if effect.withdrew and known is not None:
+            self._note_end(known, schedule, fresh=fresh)
+        self._overtake(schedule)
         self._keep(schedule.id, effect.state, None if far else DueKey(schedule.due_ms, schedule.offset))
         return effect.withdrew
 
@@ -319,22 +406,25 @@ class IdTable:
         """Keep the first schedule of an id, as most are: the same as for any other, for 0.8 us less."""
         offset, new = schedule.offset, tuple.__new__
         key = new(DueKey, (schedule.due_ms, offset))
-        self._states[name] = new(IdState, (offset, False, key, False, None, None))
+        self._states[name] = new(IdState, (offset, False, key, False, None, None, False))
         self._last_in_memory[name] = max(key, former) if (former := self._last_in_memory.get(name)) else key
 
     def cancel(self, cancel: Cancel) -> bool:
         """Apply a cancel; whether it withdrew a pending schedule."""
         known = self._known(cancel.id)
         effect = apply_cancel(known, cancel)
-        if self._note(cancel.id, known, cancel.offset) and cancel.rank is None:
+        fresh = self._note(cancel.id, known, cancel.offset)
+        self._overtake(cancel)
+        if cancel.rank is None:
             if effect.withdrew and known is not None:
-                self._note_end(known, cancel)
-            elif self.tells:
+                self._note_end(known, cancel, fresh=fresh)
+            elif fresh and self.tells:
                 by = requested_by_of(cancel)
                 self._ends.append(End(Ending.NOT_PENDING, cancel.offset, None, cancel.id, None, by))
         if effect.state is not None:
             self._keep(cancel.id, effect.state, None)
         if cancel.rank is not None:
+            self._withdrawals.discard((cancel.id, cancel.rank))
             self._land(cancel.id, cancel.rank)
         return effect.withdrew
 
@@ -352,8 +442,10 @@ class IdTable:
         assert schedule.id is not None
         known = self._known(schedule.id)
         effect = apply_done(known, schedule)
-        if self._note(schedule.id, known, schedule.offset) and effect.withdrew and known is not None:
-            self._note_end(known, schedule)
+        fresh = self._note(schedule.id, known, schedule.offset)
+        if effect.withdrew and known is not None:
+            self._note_end(known, schedule, fresh=fresh)
+        self._overtake(schedule)
         if effect.state is not None:
             self._keep(schedule.id, effect.state, None)
         if schedule.rank is not None:
@@ -384,25 +476,32 @@ class IdTable:
         known, in_transit = self._known(schedule.id), self._in_transit.get(schedule.id)
         self.schedule(schedule, far=far)
         self._land(schedule.id, rank_of(schedule))
-        if known is None or in_transit is None:
+        if known is None:
             return
         if known.offset > rank_of(schedule):
             self._rewritten.append(Rewritten(schedule, rank_of(schedule) + 1))
-        elif known.puts_off(schedule):
+            self._withdrawals.add((schedule.id, rank_of(schedule) + 1))
+            self._end_on_its_way(schedule, _ended_by(schedule, in_transit, known))
+        elif in_transit is not None and known.puts_off(schedule):
             state = self._known(schedule.id)
             assert state is not None
             self._put_off(schedule, state, position)
 
-    def leaves_at_once(self, schedule: Schedule, position: int) -> bool:
-        """Apply a schedule that was written again and is past due when it is read; whether it is delivered."""
+    def leaves_at_once(self, schedule: Schedule, position: int) -> AtOnce:
+        """Apply a schedule that was written again, or that goes on, and that is past due when it is read."""
         assert schedule.id is not None
-        known = self._known(schedule.id)
+        known, in_transit = self._known(schedule.id), self._in_transit.get(schedule.id)
         if known is not None and known.offset == rank_of(schedule) and known.puts_off(schedule):
             self._put_off(schedule, known, position)
-            return False
-        in_effect = known is None or known.offset <= rank_of(schedule)
-        self.done(schedule)
-        return in_effect
+            return AtOnce(leaves=False)
+        in_effect = known is None or not known.outranks(schedule)
+        withdrew = self.done(schedule)
+        if not in_effect and known is not None:
+            self._end_on_its_way(schedule, _ended_by(schedule, in_transit, known))
+        if in_effect and goes_on(schedule):
+            self._go_on(schedule, self._known(schedule.id), position)
+            return AtOnce(schedule.control == OCCURRENCE, withdrew)
+        return AtOnce(in_effect, withdrew)
 
     def _put_off(self, schedule: Schedule, state: IdState, position: int) -> None:
         """Have a schedule written again: from now on that is what counts.
@@ -414,9 +513,23 @@ class IdTable:
         assert state.postponed is not None
         due_ms, rank = state.postponed
         self._rewritten.append(Rewritten(schedule, rank, due_ms))
+        self._sets_out(schedule, rank, state, position)
+
+    def _go_on(self, schedule: Schedule, state: IdState | None, position: int) -> None:
+        """Have what comes after a schedule by its own rule written: from now on that is what counts of its id."""
+        self._rewritten.append(Rewritten(schedule, schedule.offset, goes_on=True))
+        self._sets_out(schedule, schedule.offset, state, position)
+
+    def _sets_out(self, schedule: Schedule, rank: int, state: IdState | None, position: int) -> None:
+        assert schedule.id is not None
+        key = DueKey(schedule.due_ms, schedule.offset)
+        if state is not None:
+            self._keep_before(schedule.id, state)
+        was = state or IdState(rank, False, key, stored=False)
+        left = was._replace(offset=rank_of(schedule), withdrawn=True, postponed=None, key=key, on_its_way=False)
         former = self._in_transit.get(schedule.id, InTransit((), position))
-        self._in_transit[schedule.id] = former.and_then(rank, schedule.offset)
-        self._states[schedule.id] = IdState(rank, False, state.until, stored=False)
+        self._in_transit[schedule.id] = former.and_then(OnItsWay(rank, schedule.offset, left))
+        self._states[schedule.id] = IdState(rank, False, was.until, stored=False, on_its_way=True)
 
     def take_rewritten(self) -> Sequence[Rewritten]:
         """Return what has to be written into the source, and forget it."""
@@ -433,38 +546,71 @@ class IdTable:
             nothing = IdState(-1, True, NOTHING_DELIVERED, False)
             state = apply_cancel(known or nothing, command).state
         assert state is not None
+        if isinstance(command, Schedule) and state.offset == rank_of(command):
+            state = state._replace(on_its_way=True)
         former = self._in_transit.get(command.id, InTransit((), position))
-        self._in_transit[command.id] = former.and_then(rank_of(command))
+        self._in_transit[command.id] = former.and_then(OnItsWay(rank_of(command)))
         self._states[command.id] = state
 
-    def refused(self, schedule: Schedule) -> None:
-        """A schedule that was written again is a dead letter instead."""
+    def refused(self, schedule: Schedule | Reject) -> bool:
+        """A schedule that was written again is not taken in: it is a dead letter, unless this returns that it was ended
+        on its way.
+        """
         assert schedule.id is not None
-        self._land(schedule.id, rank_of(schedule))
+        assert schedule.rank is not None
+        name, rank = schedule.id, schedule.rank
+        in_transit, state = self._in_transit.get(name), self._states.get(name)
+        ended_by = in_transit.ended_by(rank) if in_transit is not None else None
+        self._end_on_its_way(schedule, ended_by)
+        if state is not None and state.on_its_way and state.offset == rank:
+            self._states[name] = state._replace(withdrawn=True, on_its_way=False)
+        self._land(name, rank)
+        return ended_by is not None
 
-    def not_written(self, offsets: Iterable[int]) -> None:
-        """The schedules at these offsets could not be written again: they are dead letters instead."""
+    def not_written(self, offsets: Iterable[int]) -> Sequence[End]:
+        """Nothing was written for the schedules at these offsets: they are dead letters, or the last of their kind.
+
+        Returns what is told of commands instead that were taken for their ends.
+        """
         origins = {*offsets}
+        ends: list[End] = []
         for name, in_transit in [*self._in_transit.items()]:
-            if in_transit.origin in origins:
-                self._states[name] = self._states[name]._replace(withdrawn=True, postponed=None, key=None)
-                self._keep_in_transit(name, InTransit(in_transit.ranks[:-1], in_transit.position))
+            missing = [each for each in in_transit.commands if each.origin in origins]
+            if not missing:
+                continue
+            state, last = self._states[name], missing[-1]
+            if state.on_its_way and state.offset == last.rank and not state.withdrawn and last.left is not None:
+                self._keep(name, last.left, None)
+            ends += [
+                End(Ending.NOT_PENDING, by.offset, None, name, None, by.requested_by)
+                for each in missing
+                if (by := each.ended_by) is not None and by.ending is Ending.CANCELLED
+            ]
+            left = tuple(each for each in in_transit.commands if each not in missing)
+            self._keep_in_transit(name, in_transit._replace(commands=left))
+        return ends
 
     def _land(self, name: bytes, rank: int) -> None:
         """A command that was on its way is here, and with it all that were written before."""
         in_transit = self._in_transit.get(name)
         if in_transit is not None:
-            self._keep_in_transit(name, in_transit._replace(ranks=tuple(r for r in in_transit.ranks if r > rank)))
+            left = tuple(each for each in in_transit.commands if each.rank > rank)
+            self._keep_in_transit(name, in_transit._replace(commands=left))
 
     def _keep_in_transit(self, name: bytes, in_transit: InTransit) -> None:
         """Keep what is still on its way of an id; with nothing, its state is needed for what is in memory alone."""
-        if in_transit.ranks:
+        if in_transit.commands:
             self._in_transit[name] = in_transit
             return
         del self._in_transit[name]
         if name not in self._last_in_memory and (state := self._states.pop(name, None)) is not None:
             # The backlog was not asked about it for what follows in this chunk.
             self._found = {**self._found, name: state}
+
+    @property
+    def on_their_way(self) -> int:
+        """Return how much whoever comes next has to know of before it is read."""
+        return len(self._in_transit) + len(self._withdrawals)
 
     @property
     def held_from(self) -> int | None:
@@ -543,12 +689,14 @@ class IdTable:
         """A schedule leaves memory; whether it is delivered."""
         state = self._states.get(name)
         if state is None:
-            return True
+            if goes_on(schedule):
+                self._go_on(schedule, None, position)
+            return schedule.control != TO_BE_RESOLVED
         # Only compared: a named tuple would cost as much as all the rest here.
         key, rank = (schedule.due_ms, schedule.offset), schedule.rank
         if rank is None:
             rank = schedule.offset
-        in_effect = state.offset <= rank
+        in_effect = state.offset <= rank or not state.outranks(schedule)
         is_last = state.until <= key
         if is_last and state.stored:
             self._keep_before(name, state)
@@ -557,7 +705,10 @@ class IdTable:
             # Once this is committed, nothing of the id waits: nobody is to take it for pending.
             self._to_put.pop(name, None)
         delivered = in_effect
-        if in_effect and state.postponed is not None and state.puts_off(schedule):
+        if in_effect and goes_on(schedule):
+            self._go_on(schedule, state, position)
+            delivered = schedule.control == OCCURRENCE
+        elif in_effect and state.postponed is not None and state.puts_off(schedule):
             self._put_off(schedule, state, position)
             delivered = False
         elif in_effect and (not is_last or name in self._in_transit):
@@ -571,7 +722,7 @@ class IdTable:
     def in_effect(self, schedule: Schedule) -> bool:
         """Return whether a schedule in memory would be delivered if its time came now; nothing is changed."""
         state = self._states.get(schedule.id) if schedule.id is not None else None
-        return state is None or state.offset <= rank_of(schedule)
+        return state is None or not state.outranks(schedule)
 
     def put_off_to(self, schedule: Schedule) -> int | None:
         """Return the time that a schedule in memory is put off to; None if its own counts."""

@@ -14,7 +14,18 @@ from typing import Any, NamedTuple
 from delaytopic_api.relay import BucketStatus
 from delaytopic_relay.core.admission_limits import ANY_SIZE, NOTHING_MS, Admission
 from delaytopic_relay.core.calendar import SLOT_MS, Calendar
-from delaytopic_relay.core.commands import NOTHING, Cancel, Command, DueKey, Leaving, Postpone, Reject, Schedule
+from delaytopic_relay.core.commands import (
+    NOTHING,
+    Cancel,
+    Command,
+    DueKey,
+    End,
+    Leaving,
+    Postpone,
+    Reject,
+    Schedule,
+    goes_on,
+)
 from delaytopic_relay.core.entries import Summary, due_at, sizes, summary, unnamed
 from delaytopic_relay.core.epochs import Epochs
 from delaytopic_relay.core.ids import IdEntry, IdTable
@@ -81,6 +92,7 @@ class ShardCore(ABC):
         self.replay_until = progress.position
         self.looks_ahead = False
         """True if it is still being looked ahead for commands that relays have written into the source."""
+        self._known_on_their_way = progress.on_their_way
         self._horizon_ms = horizon_ms
         self._frontier_ms = 0
         self._loaded_until_ms = 0
@@ -184,9 +196,9 @@ class ShardCore(ABC):
             if isinstance(command, Schedule | Cancel) and command.rank is not None:
                 self.ids.announce(command, self.position)
 
-    def not_written(self, offsets: Iterable[int]) -> None:
-        """Take note that schedules at these offsets are dead letters, and not in the source once more."""
-        self.ids.not_written(offsets)
+    def not_written(self, offsets: Iterable[int]) -> Sequence[End]:
+        """Take note that nothing was written into the source for schedules at these offsets; see the protocol."""
+        return self.ids.not_written(offsets)
 
     def unknown_ids(self, commands: Sequence[Command]) -> Sequence[bytes]:
         """Return the ids that the backlog has to be asked about before these commands are taken in."""
@@ -226,7 +238,8 @@ class ShardCore(ABC):
                 else:
                     far.append(command)
             elif type(command) is Reject:
-                if command.offset >= self.replay_until:
+                ended = command.rank is not None and self.ids.refused(command)
+                if command.offset >= self.replay_until and not ended:
                     leaving.rejects.append(command)
             else:
                 self._other(command, leaving, counts)
@@ -302,11 +315,10 @@ class ShardCore(ABC):
         refused = [reject for reject in asked if reject is not None]
         if not refused:
             return commands
-        rejects += [reject for reject in refused if reject.offset >= self.replay_until]
         gone = {reject.offset for reject in refused}
-        for schedule in doubtful:
-            if schedule.rank is not None and schedule.offset in gone:
-                self.ids.refused(schedule)
+        written = [schedule for schedule in doubtful if schedule.rank is not None and schedule.offset in gone]
+        ended = {schedule.offset for schedule in written if self.ids.refused(schedule)}
+        rejects += [each for each in refused if each.offset >= self.replay_until and each.offset not in ended]
         return [command for command in commands if command.offset not in gone]
 
     def _large(self, commands: Sequence[Command]) -> Mapping[int, int]:
@@ -316,8 +328,10 @@ class ShardCore(ABC):
     def _past(self, schedule: Schedule, leaving: Leaving, counts: list[int]) -> None:
         """A schedule that is done, if it was taken in before; otherwise one below the cursor, which leaves at once."""
         fresh = schedule.offset >= self.replay_until
-        if schedule.rank is not None and fresh:
-            if self.ids.leaves_at_once(schedule, self.position):
+        if fresh and (schedule.rank is not None or goes_on(schedule)):
+            leaves, withdrew = self.ids.leaves_at_once(schedule, self.position)
+            counts[0] += withdrew and schedule.rank is None
+            if leaves:
                 leaving.schedules.append(schedule)
             return
         if schedule.id is not None:
@@ -340,7 +354,7 @@ class ShardCore(ABC):
     def take_due(self, now_ms: int, limit: int) -> Leaving:
         """Remove and return what is due, in order; superseded and cancelled ones are done, and left out.
 
-        One that was put off is done, too, by being written into the source again.
+        One that was put off is done, too, by being written into the source again, and so is one that was resolved.
         """
         if self.replaying:
             return NOTHING
@@ -380,7 +394,10 @@ class ShardCore(ABC):
         admission_limits, generations, floor = self.admission.kept(self.cursor), self.rules.kept, self.rules.floor
         cursor, ahead = self.done
         identity = self.epochs.identity(position, self.position)
-        return Progress(offset, position, cursor, owner, None, admission_limits, generations, floor, identity, ahead)
+        return Progress(
+            *(offset, position, cursor, owner, None, admission_limits, generations, floor, identity, ahead),
+            on_their_way=max(self.ids.on_their_way, self._known_on_their_way if self.looks_ahead else 0),
+        )
 
     def _end_rules(self) -> None:
         """Forget former rules by which nothing waits any more."""

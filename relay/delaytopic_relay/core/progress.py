@@ -89,6 +89,8 @@ class Progress(NamedTuple):
     ahead: Ahead | None = None
     takeovers: int = 0
     """By relays one after another since `position` was last moved, although there was something to read."""
+    on_their_way: int = 0
+    """So much have relays written into the source that lies at or above `position`, and counts before it is read."""
 
     @property
     def done(self) -> Done:
@@ -105,8 +107,8 @@ def encode_metadata(progress: Progress) -> str:
     """The metadata text to commit beside `progress.offset`.
 
     `version;P;due_ms;offset;floor;ahead;identity;generations;limits;buckets;owner`, each but the numbers empty where
-    there is nothing to say. P is followed by `+` and the number of takeovers if there were any, the epoch by that of
-    offsets behind the last record.
+    there is nothing to say. P is followed by `+` and the number of takeovers if there were any, the floor by that
+    of commands that are on their way, the epoch by that of offsets behind the last record.
     """
     due_ms, offset = progress.cursor
     identity = progress.identity
@@ -115,7 +117,7 @@ def encode_metadata(progress: Progress) -> str:
         _counted(progress.position, progress.takeovers),
         str(due_ms),
         str(offset),
-        str(progress.floor),
+        _counted(progress.floor, progress.on_their_way),
         encode_ahead(progress.ahead),
         "" if identity == UNKNOWN else f"{identity.cluster}:{identity.topic}:{_counted(identity.epoch, identity.gap)}",
         encode_generations(progress.generations),
@@ -141,10 +143,11 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
             f"the metadata {metadata[:80]!r} of committed offset {offset} is not of this version of the relay; "
             "run the version that wrote it, or reset the group's offset to start from there without it"
         )
-    taken, *numbers, ahead, identity, generations, admission_limits, buckets, owner = fields
+    taken, *numbers, below, ahead, identity, generations, admission_limits, buckets, owner = fields
     try:
         position, takeovers = _decode_counted(taken)
-        due_ms, cursor_offset, floor = map(number_of, numbers)
+        due_ms, cursor_offset = map(number_of, numbers)
+        floor, on_their_way = _decode_counted(below)
         return Progress(
             offset,
             position,
@@ -157,6 +160,7 @@ def decode_progress(offset: int, metadata: str | None) -> Progress:
             _decode_identity(identity),
             decode_ahead(ahead),
             takeovers,
+            on_their_way,
         )
     except ValueError as error:
         raise ProgressError(

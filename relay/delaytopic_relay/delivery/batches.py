@@ -49,18 +49,24 @@ def sender_of(record: Record | Batch) -> int:
     return record.partition if partition is None else partition
 
 
+def again(offset: int) -> int:
+    """Return the number that stands for what a record becomes in the source once more, and back: below zero."""
+    return -1 - offset
+
+
 def source_of(headers: Headers) -> tuple[int | None, int | None, bool]:
     """Find an outgoing record's source partition and offset, and whether it is a dead letter.
 
     It says so in its own provenance headers, of which the last is ours. The header of what goes into the source once
-    more begins as a receipt does.
+    more begins as a receipt does; its offset is told apart by `again`, as a delivery may be sent beside it.
     """
     for name, value in reversed(headers):
         if value is None:
             continue
         if name in (RECEIPT, RESTATED):
             _, partition, place, _ = value.split(b":", 3)
-            return int(partition), int(place.partition(b"@")[0]), False
+            at = int(place.partition(b"@")[0])
+            return int(partition), at if name == RECEIPT else again(at), False
         if name == DEAD_LETTER_SOURCE:
             _, partition, offset = value.rsplit(b":", 2)
             return int(partition), int(offset), True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from delaytopic_api.records import CONTROL_HEADERS, RECEIPT, DeadLetterReason, ReceiptForm, receipt_parts
@@ -19,14 +20,27 @@ from delaytopic_relay.core.commands import (
 )
 from delaytopic_relay.core.entries import all_plain, size, sizes
 from delaytopic_relay.delivery.batch_size import TopicLimit, record_batch_bytes
-from delaytopic_relay.delivery.batches import Batch
+from delaytopic_relay.delivery.batches import Batch, again
 from delaytopic_relay.delivery.further_targets import FurtherTargets
 from delaytopic_relay.delivery.reachability import Trouble
-from delaytopic_relay.delivery.refusals import Refusal, Refusals
+from delaytopic_relay.delivery.refusals import Place, Refusal, Refusals
 from delaytopic_relay.dialects import NATIVE_FORMS, Forms
 from delaytopic_relay.dialects.reading import RecordError
 from delaytopic_relay.dialects.writing import Draft, Sending
 from delaytopic_relay.errors import RecordsRefused
+
+
+class Again(NamedTuple):
+    """What is written into the source again: the records, the schedules that cannot be, and the offsets of those that
+    have nothing after them.
+    """
+
+    records: Sequence[Record]
+    rejects: Sequence[Reject]
+    ended: Sequence[int] = ()
+
+
+NOTHING_AGAIN: Final = Again((), ())
 
 PartitionCount = Callable[[str], int | None]
 """The number of partitions of a topic; None where that is not known."""
@@ -65,6 +79,8 @@ class RecordWriter:
         """Values up to this size need no check; set from the target's limit."""
         self.count: PartitionCount = lambda topic: None
         """Asked where a record chooses its partition."""
+        self.may_write_source: Callable[[], bool] = lambda: True
+        """Asked where something goes into the source again."""
         self.packs = False
         """True if plain schedules leave in batches; set where the target takes these."""
         self.unavailable: Mapping[str, Trouble] = {}
@@ -182,7 +198,7 @@ class RecordWriter:
             objection = self._objection(sending.partition, schedule, record, sending.sent_ms)
             # What goes along is no larger than the record.
             for other in () if small else draft.along:
-                objection = objection or self._too_large(sending.partition, schedule, other)
+                objection = objection or self._too_large((sending.partition, schedule.offset), schedule, other)
             if objection is not None:
                 rejects.append(objection)
                 return
@@ -196,35 +212,43 @@ class RecordWriter:
             r._replace(partition=self._turn()) if r.topic == self._target and r.partition < 0 else r for r in records
         ]
 
-    def rewritten(
-        self, partition: int, rewritten: Sequence[Rewritten], sent_ms: int
-    ) -> tuple[list[Record], list[Reject]]:
-        """The records for the source itself, and the schedules that cannot be written there once more."""
+    def rewritten(self, partition: int, rewritten: Sequence[Rewritten], sent_ms: int) -> Again:
+        """The records for the source itself, and the schedules of which none is written there."""
         sending = Sending(self._source, partition, sent_ms)
         records: list[Record] = []
         rejects: list[Reject] = []
+        ended: list[int] = []
         for each in rewritten:
             record = self._rewritten(each, sending)
-            if isinstance(record, Record):
+            if record is None:
+                ended.append(each.schedule.offset)
+            elif isinstance(record, Record):
                 records.append(record)
-            elif each.due_ms is not None:
+            elif each.due_ms is not None or each.goes_on:
                 rejects.append(record)
-        return records, rejects
+        return Again(records, rejects, ended)
 
-    def _rewritten(self, rewritten: Rewritten, sending: Sending) -> Record | Reject:
+    def _rewritten(self, rewritten: Rewritten, sending: Sending) -> Record | Reject | None:
         schedule = rewritten.schedule
         rewriter = self._rewriters.get(schedule.control)
         if rewriter is None:
             detail = "it was put off by a record of another dialect than its own"
             return _reject(schedule, DeadLetterReason.UNSUPPORTED, detail)
-        refused = self.refusals.taken((sending.partition, schedule.offset))
+        refused = self.refusals.taken((sending.partition, again(schedule.offset)))
         if refused is not None:
             return _reject(schedule, refused.reason, refused.detail)
         try:
             record = rewriter(rewritten, sending)
         except RecordError as error:
             return _reject(schedule, error.reason, error.detail)
-        return self._too_large(sending.partition, schedule, record) or record
+        if record is not None and not self.may_write_source():
+            detail = (
+                f"it has to be written into {self._source} again, which this relay's user may not do: have the cluster"
+                " allow WRITE there, and send the record again"
+            )
+            return _reject(schedule, DeadLetterReason.UNSUPPORTED, detail)
+        place = (sending.partition, again(schedule.offset))
+        return record and (self._too_large(place, schedule, record) or record)
 
     def _partition_of(self, topic: str, draft: Draft, partition: int) -> int:
         if draft.partition == ANY_PARTITION and draft.partition_key is None:
@@ -268,12 +292,12 @@ class RecordWriter:
                 DeadLetterReason.UNKNOWN_TARGET,
                 f"the topic {record.topic} does not exist, or this relay's user may not describe it and write to it",
             )
-        return self._too_large(partition, schedule, record)
+        return self._too_large((partition, schedule.offset), schedule, record)
 
-    def _too_large(self, partition: int, schedule: Schedule, record: Record) -> Reject | None:
+    def _too_large(self, place: Place, schedule: Schedule, record: Record) -> Reject | None:
         limit = self._limit(record.topic)
         size = record_batch_bytes(record.key, record.value, record.headers)
-        if limit is None or size <= limit or self.refusals.may_fit((partition, schedule.offset), record.value, limit):
+        if limit is None or size <= limit or self.refusals.may_fit(place, record.value, limit):
             return None
         detail = f"it takes {size} bytes with its receipt, {record.topic} allows {limit} (max.message.bytes)"
         return _reject(schedule, DeadLetterReason.TOO_LARGE, detail)

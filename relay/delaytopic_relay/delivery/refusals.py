@@ -149,4 +149,6 @@ def dead_letters_for(refusals: Sequence[Refusal], sent: Sent) -> tuple[dict[int,
 
 def _find(refusal: Refusal, sent: Sent) -> Schedule | None:
     of_it = (schedules for partition, schedules in sent if partition == refusal.partition)
-    return next((s for schedules in of_it for s in schedules if s.offset == refusal.offset), None)
+    # Of what goes into the source once more as well: see `batches.again`.
+    offsets = (refusal.offset, -1 - refusal.offset if refusal.offset is not None else None)
+    return next((s for schedules in of_it for s in schedules if s.offset in offsets), None)

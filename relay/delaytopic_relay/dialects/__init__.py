@@ -22,6 +22,7 @@ from delaytopic_relay.dialects.kaspr import KasprDialect
 from delaytopic_relay.dialects.moved import MovedDialect
 from delaytopic_relay.dialects.native import NativeDialect, NativePolicy
 from delaytopic_relay.dialects.reading import FormerTopics, RoutePolicy, TopicGlobs
+from delaytopic_relay.dialects.recurring import RecurringWriter
 from delaytopic_relay.dialects.redelivery import RedeliveryDialect
 from delaytopic_relay.dialects.scheduler import SchedulerDialect, SchedulerRules
 from delaytopic_relay.dialects.scheduler_json import SchedulerJsonDialect
@@ -43,7 +44,7 @@ class Forms(NamedTuple):
     """By `Schedule.control`. All dialects': what waits was read by the one that the DelayTopic had then."""
     letter: LetterWriter
     rewriters: Mapping[int, Rewriter] = MappingProxyType({})
-    """Of dialects that put off, likewise."""
+    """Of dialects that put off, and of what recurs, likewise."""
 
 
 NATIVE_FORMS: Final = Forms({}, untouched)
@@ -98,9 +99,15 @@ def forms_for(config: RelayConfig) -> Forms:
     """The forms of all that leaves, with the rules of this DelayTopic."""
     foreign = {name: make(config) for name, make in _WRITERS.items()}
     current = foreign.get(config.schedule.dialect)
-    writers = {int(dialect.read_by): dialect.write for dialect in foreign.values()}
-    rewriters = {int(ReadBy.REDELIVERY): _redelivery_writer(config).rewrite}
-    return Forms(writers, current.letter if current is not None else untouched, rewriters)
+    recurring = RecurringWriter(_policy_of(config))
+    writers: dict[int, Writer] = {int(dialect.read_by): dialect.write for dialect in foreign.values()}
+    writers[int(ReadBy.OCCURRENCE)] = recurring.write
+    rewriters: dict[int, Rewriter] = {
+        int(ReadBy.REDELIVERY): _redelivery_writer(config).rewrite,
+        int(ReadBy.TO_BE_RESOLVED): recurring.rewrite,
+        int(ReadBy.OCCURRENCE): recurring.rewrite,
+    }
+    return Forms(writers, current.letter if current is not None else recurring.letter, rewriters)
 
 
 def _policy(rules: Rules, target: str) -> RoutePolicy:

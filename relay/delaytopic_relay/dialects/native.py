@@ -17,6 +17,7 @@ from delaytopic_api.records import (
     DELIVER_ID,
     DELIVER_REQUESTED_BY,
     DELIVER_TO,
+    RECURRENCE_HEADERS,
     RESERVED_HEADERS,
     DeadLetterReason,
     Headers,
@@ -26,6 +27,7 @@ from delaytopic_relay.core.commands import (
     MAX_HEADERS,
     NO_CONTROL_HEADER,
     SEVERAL_CONTROL_HEADERS,
+    TO_BE_RESOLVED,
     Cancel,
     Command,
     Reject,
@@ -46,6 +48,8 @@ from delaytopic_relay.dialects.reading import (
     too_many_headers,
     unreadable_headers,
 )
+from delaytopic_relay.dialects.recurring import recurrence_of, refused, written_by_relay
+from delaytopic_relay.dialects.restated import Restated
 from delaytopic_relay.dialects.times import LAST_INSTANT_MS, delay_ms, delay_text, instant_ms, instant_text, is_instant
 
 AT_ONCE_MS = 0
@@ -179,6 +183,9 @@ def read_carefully(policy: NativePolicy, record: SourceRecord, control: int) -> 
 
 def _command(policy: NativePolicy, record: SourceRecord, control: int) -> Command:
     controls = {name: value for name, value in record.headers or () if name in CONTROL_HEADERS}
+    written = written_by_relay(policy, record, controls) if control == SEVERAL_CONTROL_HEADERS else None
+    if written is not None:
+        return _beside_fixed_delay(policy, record, written)
     _refuse_reserved(controls)
     _refuse_beside_fixed_delay(policy, controls)
     if DELIVER_REQUESTED_BY in controls:
@@ -188,7 +195,13 @@ def _command(policy: NativePolicy, record: SourceRecord, control: int) -> Comman
     if cancels and identity is not None:
         _refuse_beside_cancel(controls)
         return Cancel(record.offset, identity, requested_by=controls.get(DELIVER_REQUESTED_BY))
-    due_ms = _due_ms(policy, record, controls)
+    recurrence = recurrence_of(policy, record, controls)
+    if recurrence is not None:
+        due_ms, control = timestamp_of(record, "a record that recurs"), TO_BE_RESOLVED
+        expires_ms = None
+    else:
+        due_ms = _due_ms(policy, record, controls)
+        expires_ms = _expires_ms(controls, due_ms)
     return Schedule(
         due_ms,
         record.offset,
@@ -198,9 +211,20 @@ def _command(policy: NativePolicy, record: SourceRecord, control: int) -> Comman
         control,
         identity,
         allowed_topic(policy, f"header {DELIVER_TO}", controls[DELIVER_TO]) if DELIVER_TO in controls else None,
-        _expires_ms(controls, due_ms),
+        expires_ms,
         record.timestamp_ms,
     )
+
+
+def _beside_fixed_delay(policy: NativePolicy, record: SourceRecord, written: Command) -> Command:
+    """Return what a relay has written by former rules; a fixed delay has no place for another time."""
+    if policy.delay_ms is None or not isinstance(written, Schedule):
+        return written
+    detail = f"this DelayTopic delays every record by {delay_text(policy.delay_ms)} now: nothing recurs in it any more"
+    assert written.id is not None
+    assert written.rank is not None
+    restated = Restated(written.due_ms, written.rank)
+    return refused(record, written.id, restated, RecordError(DeadLetterReason.CONTRADICTORY_HEADERS, detail))
 
 
 def _refuse_reserved(controls: Controls) -> None:
@@ -221,7 +245,7 @@ def _check_requested_by(text: bytes | None) -> None:
 def _refuse_beside_fixed_delay(policy: NativePolicy, controls: Controls) -> None:
     if policy.delay_ms is None:
         return
-    for name in (DELIVER_AT, DELIVER_AFTER, DELIVER_ID, DELIVER_ACTION):
+    for name in (DELIVER_AT, DELIVER_AFTER, DELIVER_ID, DELIVER_ACTION, *RECURRENCE_HEADERS):
         if name in controls:
             detail = f"this DelayTopic delays every record by {delay_text(policy.delay_ms)}: remove header {name}"
             raise RecordError(DeadLetterReason.CONTRADICTORY_HEADERS, detail)
@@ -252,7 +276,7 @@ def _identity(policy: NativePolicy, controls: Controls, *, needed: bool) -> byte
 
 
 def _refuse_beside_cancel(controls: Controls) -> None:
-    for name in (DELIVER_AT, DELIVER_AFTER, DELIVER_TO, DELIVER_EXPIRES_AT):
+    for name in (DELIVER_AT, DELIVER_AFTER, DELIVER_TO, DELIVER_EXPIRES_AT, *RECURRENCE_HEADERS):
         if name in controls:
             detail = f"header {DELIVER_ACTION} is cancel, which makes no schedule: remove header {name}"
             raise RecordError(DeadLetterReason.CONTRADICTORY_HEADERS, detail)

@@ -208,6 +208,11 @@ def timestamp_of(record: SourceRecord, needed_by: str) -> int:
     return record.timestamp_ms
 
 
+def is_topic_name(name: bytes) -> bool:
+    """Return whether Kafka may have a topic of this name."""
+    return _TOPIC_NAME.fullmatch(name) is not None
+
+
 def allowed_topic(
     policy: Policy, what: str, name: bytes | None, reason: DeadLetterReason = DeadLetterReason.MALFORMED_HEADER
 ) -> str:
@@ -215,7 +220,7 @@ def allowed_topic(
 
     `reason` is that of what is no topic name.
     """
-    if name is None or not _TOPIC_NAME.fullmatch(name):
+    if name is None or not is_topic_name(name):
         detail = (
             f"{what} must be a topic name of 1 to 249 letters, digits, dots, underscores or hyphens,"
             f" but is {shown(name)}"

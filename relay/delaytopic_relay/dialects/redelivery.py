@@ -36,6 +36,7 @@ from delaytopic_relay.dialects.reading import (
     shown,
     timestamp_of,
 )
+from delaytopic_relay.dialects.restated import read_restated, restated_header
 from delaytopic_relay.dialects.writing import Draft, ReadBy, Sending, without
 
 COUNT: Final = "redelivery-count"
@@ -48,8 +49,8 @@ _FIRST: Final = (COUNT, b"1")
 _OWN: Final = frozenset({RESTATED})
 _CONTROLS: Final = frozenset({RESTATED, COUNT})
 _OURS: Final = frozenset({RESTATED, COUNT, ENDED})
+NOT_RESTATED: Final = (None, None)
 _COUNT_FORM: Final = re.compile(rb"[0-9]{1,9}")
-_RESTATED_FORM: Final = re.compile(rb"([0-9]{0,15}):[0-9]{1,10}:[0-9]{1,19}:([0-9]{1,18}):[a-zA-Z0-9._-]{1,249}")
 
 
 class RedeliveryDialect(ReadingDialect):
@@ -82,8 +83,8 @@ class RedeliveryDialect(ReadingDialect):
         if marker.type == END:
             if ENDED in ours:
                 return Ignore(record.offset)
-            _, rank = _rewritten(record, ours)
-            return Cancel(record.offset, identity, rank)
+            restated = read_restated(ours.get(RESTATED), record.offset)
+            return Cancel(record.offset, identity, restated.rank if restated is not None else None)
         if marker.type == KEEPALIVE:
             due_ms = self._due_ms(record, marker)
             return Postpone(
@@ -95,7 +96,7 @@ class RedeliveryDialect(ReadingDialect):
     def _start(
         self, record: SourceRecord, marker: Marker, identity: bytes, ours: Mapping[str, bytes | None]
     ) -> Schedule:
-        due_ms, rank = _rewritten(record, ours) if ours else (None, None)
+        due_ms, rank = (read_restated(ours.get(RESTATED), record.offset) or NOT_RESTATED) if ours else NOT_RESTATED
         if due_ms is None:
             rank = None
             _refuse_more_headers(record.headers)
@@ -141,10 +142,8 @@ class RedeliveryDialect(ReadingDialect):
 
     def rewrite(self, rewritten: Rewritten, sending: Sending) -> Record:
         """The START marker again, with the time that it is put off to, or the END marker of one that is withdrawn."""
-        schedule, rank, due_ms = rewritten
-        due = b"%d" % due_ms if due_ms is not None else b""
-        place = (due, sending.partition, schedule.offset, rank, sending.source.encode())
-        own: Headers = [(RESTATED, b"%b:%d:%d:%d:%b" % place)]
+        schedule, rank, due_ms, _ = rewritten
+        own: Headers = [restated_header(due_ms, rank, schedule.offset, sending)]
         if due_ms is None:
             return _end(schedule, decode_marker(schedule.value or b""), sending, own)
         headers = [*without(schedule.headers, _OWN), *own]
@@ -183,18 +182,6 @@ def _count(headers: Mapping[str, bytes | None]) -> int:
     if text is None or not _COUNT_FORM.fullmatch(text):
         raise malformed(COUNT, "a number of up to 9 digits", text)
     return int(text)
-
-
-def _rewritten(record: SourceRecord, ours: Mapping[str, bytes | None]) -> tuple[int | None, int | None]:
-    """Return the due time and the rank that a relay has written on a marker.
-
-    Somebody else may have written such a header: one that no relay can have written counts for nothing.
-    """
-    text = ours.get(RESTATED)
-    found = _RESTATED_FORM.fullmatch(text) if text is not None else None
-    if found is None or int(found[2]) >= record.offset:
-        return None, None
-    return int(found[1]) if found[1] else None, int(found[2])
 
 
 def _end(schedule: Schedule, marker: Marker, sending: Sending, headers: Headers) -> Record:

@@ -16,6 +16,8 @@ import msgspec
 from delaytopic_api.records import ENDED, Headers
 from delaytopic_relay.core.commands import (
     ANY_PARTITION,
+    OCCURRENCE,
+    TO_BE_RESOLVED,
     Command,
     Record,
     Reject,
@@ -40,6 +42,8 @@ class ReadBy(IntEnum):
     SCHEDULER = -8
     SCHEDULER_JSON = -9
     REDELIVERY = -10
+    TO_BE_RESOLVED = TO_BE_RESOLVED
+    OCCURRENCE = OCCURRENCE
 
 
 class Sending(NamedTuple):
@@ -78,8 +82,10 @@ Raises `RecordError` for a schedule that it cannot write: then somebody else wro
 """
 
 
-Rewriter = Callable[[Rewritten, Sending], Record]
-"""Writes what a dialect that puts off has to say in its own source. Raises `RecordError` as a `Writer` does."""
+Rewriter = Callable[[Rewritten, Sending], Record | None]
+"""Writes what a dialect has to say in its own source: None where nothing comes after a schedule by its rule. Raises
+`RecordError` as a `Writer` does.
+"""
 
 
 LetterWriter = Callable[[Reject, Sending], Draft]

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from delaytopic_api.relay import RelayState
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
 from delaytopic_relay.core.admission_limits import NEVER_MS
-from delaytopic_relay.core.commands import Cancel, Command, Leaving, Record, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, Leaving, Record, Rewritten, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import succeed
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
 from delaytopic_relay.delivery.dead_letters import DeadLetters
 from delaytopic_relay.delivery.outcomes import Outcomes
-from delaytopic_relay.delivery.record_writer import RecordWriter
+from delaytopic_relay.delivery.record_writer import NOTHING_AGAIN, Again, RecordWriter
 from delaytopic_relay.delivery.refusals import Refusal, dead_letters_for
 from delaytopic_relay.engine.due_time import DueTime
 from delaytopic_relay.engine.holding import Holding
@@ -426,25 +426,38 @@ class Loop:
             self._learn(named)
             self._holding.sending(partition, named)
         now_ms = max(decided_ms, self._due.now_ms())
-        records, late_rejects = self._writer.packed(partition, leaving.schedules, now_ms)
-        not_written: list[Reject] = []
-        if leaving.rewritten:
-            rewritten, not_written = self._writer.rewritten(partition, leaving.rewritten, now_ms)
-            records += rewritten
-            self._owned[partition].shard.not_written([reject.offset for reject in not_written])
-        rejects = [*leaving.rejects, *late_rejects, *not_written]
+        again = (
+            self._write_again(partition, leaving.rewritten, decided_ms, now_ms) if leaving.rewritten else NOTHING_AGAIN
+        )
+        schedules = leaving.schedules
+        if again.rejects:
+            # What cannot be followed by its next occurrence is a dead letter that says so, and no delivery.
+            refused = {reject.offset for reject in again.rejects}
+            schedules = [schedule for schedule in schedules if schedule.offset not in refused]
+        records, late_rejects = self._writer.packed(partition, schedules, now_ms)
+        records += again.records
+        rejects = [*leaving.rejects, *late_rejects, *again.rejects]
         self._begin()
         if not self._sent:
             self._tick_started_ms = self._clock.monotonic_ms()
         if not self._pace.transactional:
-            self._tick_sent.add(partition, [*leaving.schedules, *(each.schedule for each in leaving.rewritten)])
-        self._sent += len(leaving.schedules) + len(leaving.rewritten) + len(leaving.rejects)
+            self._tick_sent.add(partition, [*schedules, *(each.schedule for each in leaving.rewritten)])
+        self._sent += len(schedules) + len(leaving.rewritten) + len(leaving.rejects)
         self._target.send(records)
         if rejects:
             self._target.send(self._dead_letters.records(partition, rejects, now_ms))
         if self._outcomes is not None:
-            self._outcomes.sent(partition, leaving.schedules, rejects, now_ms)
-        self._events.sent(leaving.schedules, rejects, late_rejects, now_ms)
+            self._outcomes.sent(partition, schedules, rejects, now_ms)
+        self._events.sent(schedules, rejects, late_rejects, now_ms)
+
+    def _write_again(self, partition: int, rewritten: Sequence[Rewritten], decided_ms: int, now_ms: int) -> Again:
+        """Return what goes into the source again, and tell the shard what does not."""
+        again = self._writer.rewritten(partition, rewritten, now_ms)
+        if again.ended or again.rejects:
+            ends = self._owned[partition].shard.not_written([*again.ended, *(each.offset for each in again.rejects)])
+            if self._outcomes is not None:
+                self._outcomes.ended(partition, ends, decided_ms)
+        return again
 
     # -- committing
 
@@ -530,9 +543,10 @@ class Loop:
         rejects, unknown = dead_letters_for(refusals, self._tick_sent.batches)
         now_ms = self._clock.now_ms()
         for partition, of_shard in rejects.items():
-            self._owned[partition].shard.not_written([reject.offset for reject in of_shard])
+            ends = self._owned[partition].shard.not_written([reject.offset for reject in of_shard])
             self._target.send(self._dead_letters.records(partition, of_shard, now_ms))
             if self._outcomes is not None:
+                self._outcomes.ended(partition, ends, now_ms)
                 self._outcomes.sent(partition, [], of_shard, now_ms)
             self._events.sent([], of_shard, [], now_ms)
         return [*unknown, *self._target.flush(self._holding.in_vain)]

@@ -170,9 +170,10 @@ class Takeover:
     def _look_ahead_until(self, partition: int, plan: Plan) -> int | None:
         """Return the source's end, behind all that former owners have written into it.
 
-        None where no dialect writes commands into the source, which count before they are read.
+        None where nothing was written there that is not read yet, and counts before it is. Of a dialect that puts off
+        that is not asked.
         """
-        if not any(each.rules.postpones for each in plan.progress.generations):
+        if not plan.progress.on_their_way and not any(each.rules.postpones for each in plan.progress.generations):
             return None
         end = self._source.end(partition)
         return end if end > plan.progress.position else None

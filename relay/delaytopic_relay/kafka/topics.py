@@ -84,6 +84,7 @@ class TopicReader:
         self._known: dict[str, tuple[float, TopicFacts | None]] = {}
         self._limits: dict[str, tuple[float, int | None]] = {}
         self._counts: dict[str, int] = {}
+        self._rights: dict[str, tuple[float, bool]] = {}
         settings: dict[str, Any] = {**connection, "error_cb": self._on_error, "allow.auto.create.topics": False}
         try:
             self._admin = AdminClient(settings, logger=client_logger("admin"))
@@ -127,6 +128,20 @@ class TopicReader:
         except KafkaUnavailable:
             return UNLIMITED_BYTES
         return facts.largest_batch_bytes if facts is not None else None
+
+    def may_write(self, topic: str) -> bool:
+        """Return whether this relay's user may write to an own topic, as of some seconds ago; true without an answer.
+
+        A transaction fails as a whole for one record that may not be written.
+        """
+        known_until, may = self._rights.get(topic, (0.0, True))
+        if known_until < time.monotonic():
+            asked = self._admin.describe_topics(
+                TopicCollection([topic]), include_authorized_operations=True, request_timeout=ASK_S
+            )
+            may = _limit_known_so_far(asked[topic]) is not None
+            self._rights[topic] = (time.monotonic() + FRESH_S, may)
+        return may
 
     def keeps_until(self, topic: str, timestamp_ms: int | None) -> str | None:
         """Return until when an own topic keeps a record, as `TopicFacts` does; None without an answer."""

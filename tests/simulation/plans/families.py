@@ -15,6 +15,7 @@ from tests.simulation.plans.member_planning import member_bucket_plan_for, membe
 from tests.simulation.plans.move_planning import move_bucket_plan_for, move_plan_for
 from tests.simulation.plans.plan import Action, Arm, Pass, Plan, Produce, Recipe
 from tests.simulation.plans.planning import plan_for
+from tests.simulation.plans.recurrence_planning import recurrence_bucket_plan_for, recurrence_plan_for
 from tests.simulation.plans.target_planning import target_bucket_plan_for, target_plan_for
 from tests.simulation.plans.trouble_planning import trouble_plan_for
 from tests.simulation.plans.workloads import MESSAGES
@@ -134,6 +135,8 @@ PLANS: dict[str, Callable[[int], Plan]] = {
     "HandOvers": hand_over_plan_for,
     "Outcomes": outcome_plan_for,
     "OutcomesBuckets": outcome_bucket_plan_for,
+    "Recurrence": recurrence_plan_for,
+    "RecurrenceBuckets": recurrence_bucket_plan_for,
 }
 
 

@@ -52,6 +52,8 @@ class Setup(NamedTuple):
     """True for the dialect Scheduler: ids by key, tombstones, history."""
     redelivery: bool = False
     """True for the dialect Redelivery: markers that put off, and what was put off in the source again."""
+    recurs: bool = False
+    """True if records have rules, by which they recur."""
     backends: str = ""
     """A letter for each relay in turn: "B" for one with bucket topics, "R" for one with Redis; "" is all with Redis."""
     named: bool = False
@@ -99,6 +101,8 @@ class Recipe(NamedTuple):
     value: bytes | None = b"v"
     others: Sequence[tuple[str, bytes | None]] = ()
     """Further headers, in front of those that say when."""
+    rule: Sequence[tuple[str, bytes]] = ()
+    """The headers of a rule by which it recurs; a time with a plus is relative to now, one with a wave on a wall."""
 
 
 class Produce(NamedTuple):

@@ -85,6 +85,7 @@ def _simpler_records(action: Produce) -> Iterator[Produce]:
 
 
 def _simpler_setups(plan: Plan) -> Iterator[Plan]:
-    usual = Setup(transactional=plan.setup.transactional, delay_ms=plan.setup.delay_ms)
+    setup = plan.setup
+    usual = Setup(transactional=setup.transactional, delay_ms=setup.delay_ms, recurs=setup.recurs)
     for field, value in usual._asdict().items():
         yield plan._replace(setup=plan.setup._replace(**{field: value}))

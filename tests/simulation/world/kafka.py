@@ -217,6 +217,7 @@ class Kafka:
 
     def _transaction_committed(self, transaction: Transaction) -> int:
         for partition, within in transaction.in_source.items():
+            within.number = len(self.commits)
             self.source[partition].end(within, commit=True)
         return self._take(transaction.offsets, transaction.owner.partition(AGAIN)[0])
 

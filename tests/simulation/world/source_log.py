@@ -48,6 +48,8 @@ class SourceTransaction:
 
     first: int
     committed: bool | None = None
+    number: int | None = None
+    """The commit of a relay's, among all commits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from tests.support.relay.dialects.table import Stage
 from tests.support.relay.dialects.tables import IN_MEMORY
 from tests.support.relay.native_records import TIMESTAMP_MS, Header, record
 
-from delaytopic_api.records import RESERVED_HEADERS
+from delaytopic_api.records import RECURRENCE_HEADERS, RESERVED_HEADERS
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import Dialect, Ids
-from delaytopic_relay.core.commands import Cancel, Command, Postpone, Reject, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, Postpone, Reject, Schedule, goes_on
 from delaytopic_relay.core.rules import READER, Rules, target_mark
 from delaytopic_relay.dialects import dialect_by, rules_of
 
@@ -34,6 +34,7 @@ RULES: Mapping[str, Rules] = {
     "another target": USUAL._replace(target=target_mark("former")),
 }
 _AT = b"%d" % (TIMESTAMP_MS + 60_000)
+_EVERY: list[Header] = [("deliver-id", b"a"), ("deliver-every", b"5s"), ("delay-occurrence", b"1:1795269686000")]
 HEADERS: Mapping[str, list[Header]] = {
     "none": [],
     "at in ms": [("deliver-at", _AT)],
@@ -67,7 +68,20 @@ HEADERS: Mapping[str, list[Header]] = {
     "to no topic": [("deliver-to", b"no topic")],
     "expires": [("deliver-expires-at", _AT)],
     "expires before": [("deliver-at", _AT), ("deliver-expires-at", b"1")],
-    **{name: [(name, b"1")] for name in RESERVED_HEADERS},
+    **{name: [(name, b"1")] for name in (*RESERVED_HEADERS, *RECURRENCE_HEADERS)},
+    "cron": [("deliver-id", b"a"), ("deliver-cron", b"0 9 * * *"), ("deliver-tz", b"Europe/Berlin")],
+    "cron without an id": [("deliver-cron", b"0 9 * * *")],
+    "every": [("deliver-id", b"a"), ("deliver-every", b"5s"), ("deliver-to", b"other")],
+    "every two hours": [("deliver-id", b"a"), ("deliver-every", b"2h")],
+    "ladder": [("deliver-id", b"a"), ("deliver-ladder", b"1d,1h"), ("deliver-at", _AT)],
+    "a local time": [("deliver-id", b"a"), ("deliver-at", b"2026-11-21T14:01:26"), ("deliver-tz", b"Nowhere")],
+    "every with 255 headers": [("deliver-id", b"a"), ("deliver-every", b"5s"), *[("h", b"")] * 253],
+    "an occurrence": [*_EVERY, ("delay-restated", b"%b:0:0:0:source" % _AT)],
+    "an occurrence of another day": [*_EVERY, ("delay-restated", b"%d:0:0:0:source" % (TIMESTAMP_MS + 86_400_000))],
+    "an occurrence behind it": [*_EVERY, ("delay-restated", b"%b:0:99:99:source" % _AT)],
+    "a cancel that a relay has written": [
+        *(("deliver-id", b"a"), ("deliver-action", b"cancel"), ("delay-restated", b":0:0:1:source"))
+    ],
     "asked for by somebody": [("deliver-requested-by", b"ann")],
     "asked for by nobody": [("deliver-requested-by", b"")],
     "256 headers": [("h", b"")] * 256,
@@ -129,15 +143,21 @@ def _told(command: Command) -> str:
     """The part of a command that must be the same each time that its record is read; not the words of a refusal."""
     match command:
         case Schedule():
-            return f"due {command.due_ms} id {command.id!r} to {command.target} expires {command.expires_ms}"
+            verdict = f"due {command.due_ms} id {command.id!r} to {command.target} expires {command.expires_ms}"
+            return verdict + _of_relay(command)
         case Cancel():
-            return f"cancels {command.id!r}"
+            return f"cancels {command.id!r}{_of_relay(command)}"
         case Postpone():
             return f"puts {command.id!r} off to {command.due_ms}"
         case Reject():
             return f"refused {command.reason.value}"
         case _:
             return "asks for nothing"
+
+
+def _of_relay(command: Schedule | Cancel) -> str:
+    again = " and goes on" if isinstance(command, Schedule) and goes_on(command) else ""
+    return again if command.rank is None else f"{again} as {command.rank}"
 
 
 def main() -> None:

@@ -185,7 +185,7 @@ def test_what_cannot_be_read_is_malformed_and_the_header_is_named(
         ({"every": "1h", "jitter": "61m"}, "jitter", "longer than the interval"),
         ({"every": "1h", "missed": "All"}, "missed", "deliver-catch-up has to say"),
         ({"every": "1h", "catch-up": "1h"}, "catch-up", "All alone"),
-        ({"every": "1h", "until": str(NOW_MS)}, "until", "put it later"),
+        ({"every": "1h", "until": str(NOW_MS - 1)}, "until", "put it later"),
     ],
 )
 def test_what_contradicts_is_refused_and_the_header_is_named(controls: dict[str, str], header: str, says: str) -> None:

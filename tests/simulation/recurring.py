@@ -1,0 +1,124 @@
+"""The promises of records that recur, over whole chains: a record of an application, and all that came of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from tests.simulation.outcome import Accepted, Delivered, Outcome, Place
+
+from delaytopic_api.records import OCCURRENCE as HEADER
+from delaytopic_api.records import DeadLetterReason, Receipt, parse_dead_letter
+from delaytopic_api.recurrence import Occurrence, Recurrence, next_occurrence, read_recurrence
+from delaytopic_relay.core.commands import OCCURRENCE, TO_BE_RESOLVED, Schedule
+
+Complaints = Iterator[str]
+
+
+def goes_on(accepted: Accepted) -> bool:
+    """Return whether a record recurs: it has to be followed by another one."""
+    return isinstance(accepted.command, Schedule) and accepted.command.control in (TO_BE_RESOLVED, OCCURRENCE)
+
+
+def is_to_be_resolved(accepted: Accepted) -> bool:
+    """Return whether a record is never delivered itself."""
+    return isinstance(accepted.command, Schedule) and accepted.command.control == TO_BE_RESOLVED
+
+
+def followers(outcome: Outcome) -> dict[Place, list[Accepted]]:
+    """Return what relays have written after each record, by its place."""
+    found: dict[Place, list[Accepted]] = defaultdict(list)
+    for accepted in outcome.source.values():
+        if isinstance(accepted.command, Schedule) and accepted.command.control == OCCURRENCE:
+            found[outcome.former(accepted)].append(accepted)
+    return found
+
+
+def may_be_refused(accepted: Accepted, delivered: Delivered) -> bool:
+    """Return whether a record may be a dead letter as it has no occurrence that may be written."""
+    letter = parse_dead_letter(delivered.sent.record.headers)
+    assert letter is not None
+    reasons = (DeadLetterReason.EXPIRED, DeadLetterReason.BEYOND_MAX_DELAY)
+    return is_to_be_resolved(accepted) and letter.reason in reasons
+
+
+def complaints(outcome: Outcome) -> Complaints:
+    """Yield what is wrong with the chains of a history."""
+    if not outcome.setup.recurs:
+        return
+    after = followers(outcome)
+    left: dict[Place, list[Delivered]] = defaultdict(list)
+    for delivered in outcome.delivered:
+        left[delivered.place].append(delivered)
+    for place, accepted in outcome.source.items():
+        if not goes_on(accepted):
+            continue
+        behind = after.get(place, [])
+        if is_to_be_resolved(accepted) and any(not delivered.dead for delivered in left[place]):
+            yield f"delivered unresolved: {_text(accepted)}"
+        if len(behind) > 1 and outcome.setup.transactional:
+            yield f"forked: {_text(accepted)} is followed by {[each.place for each in behind]}"
+        yield from _followed(outcome, accepted, behind, left[place])
+
+
+def _followed(
+    outcome: Outcome, accepted: Accepted, behind: Sequence[Accepted], left: Sequence[Delivered]
+) -> Complaints:
+    """A record that has left is followed by what its rule has next, as of when it left, in the same transaction."""
+    command = accepted.command
+    assert isinstance(command, Schedule)
+    letters = [delivered for delivered in left if delivered.dead]
+    if is_to_be_resolved(accepted):
+        for each in behind:
+            number, slot_ms, due_ms = _occurrence(each)
+            recurrence = _recurrence(accepted, command.timestamp_ms or 0)
+            if number != 1 or not slot_ms <= due_ms < slot_ms + max(1, recurrence.jitter_ms):
+                yield f"wrong first occurrence: {_text(each)}"
+            if letters and outcome.setup.transactional:
+                yield f"refused and resolved: {_text(accepted)}"
+        return
+    sent = [delivered for delivered in left if not delivered.dead]
+    times = [Receipt.parse(delivered.sent.record.headers[-1][1]).sent_ms for delivered in sent]
+    times += [letter.at_ms for each in letters if (letter := parse_dead_letter(each.sent.record.headers)) is not None]
+    wanted = {_next(accepted, at_ms) for at_ms in times}
+    if not behind and left and None not in wanted and not letters:
+        yield f"chain lost: {_text(accepted)} has left, and nothing follows it; {wanted} should"
+    if not outcome.setup.transactional:
+        return
+    for each in behind:
+        if _occurrence(each) not in wanted:
+            yield f"wrong occurrence: {_text(each)} after {_text(accepted)}, which left at {times}; not one of {wanted}"
+        commits = {delivered.commit for delivered in left}
+        if each.commit not in commits:
+            yield f"apart: {_text(each)} was written with commit {each.commit}, and what it follows left with {commits}"
+
+
+@cache
+def _read(headers: tuple[tuple[str, bytes | None], ...], timestamp_ms: int) -> Recurrence:
+    recurrence = read_recurrence(dict(headers), timestamp_ms)
+    assert recurrence is not None
+    return recurrence
+
+
+def _recurrence(accepted: Accepted, timestamp_ms: int) -> Recurrence:
+    return _read(tuple(accepted.record.record_headers or ()), timestamp_ms)
+
+
+def _occurrence(accepted: Accepted) -> Occurrence:
+    assert isinstance(accepted.command, Schedule)
+    text = dict(accepted.record.record_headers or ())[HEADER] or b""
+    number, slot_ms = map(int, text.split(b":"))
+    return Occurrence(number, slot_ms, accepted.command.due_ms)
+
+
+def _next(accepted: Accepted, at_ms: int) -> Occurrence | None:
+    assert isinstance(accepted.command, Schedule)
+    former, name = _occurrence(accepted), accepted.command.id or b""
+    found, _ = next_occurrence(_recurrence(accepted, former.nominal_ms), name, former, at_ms)
+    return found
+
+
+def _text(accepted: Accepted) -> str:
+    what = "unresolved" if is_to_be_resolved(accepted) else str(tuple(_occurrence(accepted)))
+    return f"{accepted.place[0]}:{accepted.place[1]} ({what})"
