@@ -4,6 +4,12 @@
     delayed.schedule(b"pay your order", id="order-17", after=timedelta(hours=1))
     delayed.cancel("order-17")
 
+Again and again, and by the clocks of a zone:
+
+    delayed.schedule(b"report", id="report-4", cron="0 9 * * mon-fri", tz="Europe/Berlin")
+    delayed.schedule(b"ping", id="ping", every=timedelta(minutes=5), count=12)
+    delayed.schedule(b"your stay", id="stay-8", at=datetime(2027, 3, 28, 15), tz="Europe/Berlin", ladder=["7d", "1d"])
+
 With the topic of outcomes, a cancel says whether it won, to threads and to coroutines:
 
     outcomes = Outcomes({"bootstrap.servers": "kafka:9092"}, "shop.reminders.outcomes")
@@ -23,17 +29,27 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, overload
 
 from delaytopic.outcomes import Answer, Cancelled, CancelRefusedError, NotPending, Outcome, Place, TooLate
-from delaytopic.reading import AnswerFuture, AnswerTimeoutError, Outcomes, OutcomesUnreadableError
+from delaytopic.reading import AnswerFuture, AnswerTimeoutError, Outcomes, OutcomesUnreadableError, best_of
 from delaytopic_api.records import (
     ACTION_CANCEL,
     CONTROL_HEADERS,
     DELIVER_ACTION,
     DELIVER_AFTER,
     DELIVER_AT,
+    DELIVER_CATCH_UP,
+    DELIVER_COUNT,
+    DELIVER_CRON,
+    DELIVER_EVERY,
     DELIVER_EXPIRES_AT,
+    DELIVER_FROM,
     DELIVER_ID,
+    DELIVER_JITTER,
+    DELIVER_LADDER,
+    DELIVER_MISSED,
     DELIVER_REQUESTED_BY,
     DELIVER_TO,
+    DELIVER_TZ,
+    DELIVER_UNTIL,
     LAST_INSTANT_MS,
     Headers,
     objection_to_instant,
@@ -160,6 +176,16 @@ class DelayedTopic:
         after: timedelta | None = None,
         to: str | None = None,
         expires_at: datetime | int | None = None,
+        cron: str | None = None,
+        every: timedelta | None = None,
+        ladder: Sequence[timedelta | str] = (),
+        tz: str | None = None,
+        begin: datetime | int | None = None,
+        until: datetime | int | None = None,
+        count: int | None = None,
+        jitter: timedelta | None = None,
+        missed: str | None = None,
+        catch_up: timedelta | None = None,
         headers: Sequence[tuple[str, Text | None]] = (),
         on_delivery: Delivered | None = None,
     ) -> Scheduled:
@@ -168,6 +194,12 @@ class DelayedTopic:
         Times are datetimes with a zone, or epoch milliseconds. `id` names the schedule, so that a later record can
         replace or cancel it; the key is the id unless one is given, and has to be the same then. Raises ValueError for
         what the relay would refuse, and for a number that looks like seconds.
+
+        `cron`, `every` or `ladder` deliver it again and again, the latter at these lengths before `at` (`timedelta(0)`
+        is `at` itself; in text such as "7d" days are those of the calendar of `tz`). `tz` is the IANA name of the zone
+        of `cron`, or of an `at` that has none itself: relays reckon by that zone's clocks. `begin`, `until` and `count`
+        bound what recurs, `jitter` spreads it. `missed` ("Latest", "All" within `catch_up`, or "None") is for times
+        that are past when a relay gets to them. All of these need an `id`.
         """
         if at is not None and after is not None:
             raise ValueError("set at or after, not both")
@@ -176,7 +208,7 @@ class DelayedTopic:
             raise ValueError(f"the headers {', '.join(taken)} are set by the arguments of this method")
         control: Headers = []
         if at is not None:
-            control.append((DELIVER_AT, _instant("at", at)))
+            control.append((DELIVER_AT, _local(at) if tz is not None and _is_local(at) else _instant("at", at)))
         if after is not None:
             control.append((DELIVER_AFTER, _delay(after)))
         if id is not None:
@@ -185,6 +217,23 @@ class DelayedTopic:
             control.append((DELIVER_TO, to.encode("ascii")))
         if expires_at is not None:
             control.append((DELIVER_EXPIRES_AT, _instant("expires_at", expires_at)))
+        recurring = _recurring(
+            {
+                DELIVER_CRON: None if cron is None else cron.encode(),
+                DELIVER_EVERY: None if every is None else _length("every", every),
+                DELIVER_LADDER: b",".join(map(_rung, ladder)) or None,
+                DELIVER_TZ: None if tz is None else tz.encode(),
+                DELIVER_FROM: None if begin is None else _instant("begin", begin),
+                DELIVER_UNTIL: None if until is None else _instant("until", until),
+                DELIVER_COUNT: None if count is None else b"%d" % count,
+                DELIVER_JITTER: None if jitter is None else _length("jitter", jitter),
+                DELIVER_MISSED: None if missed is None else missed.encode(),
+                DELIVER_CATCH_UP: None if catch_up is None else _length("catch_up", catch_up),
+            }
+        )
+        if recurring:
+            _check_recurring([*control, *recurring], id)
+        control += recurring
         own: Headers = [(name, _bytes(content)) for name, content in headers]
         sent = Scheduled(self, id, key if key is not None else id, on_delivery)
         self._produce(value, _bytes(sent.key), [*own, *control], sent._delivered)
@@ -203,29 +252,44 @@ class DelayedTopic:
         id: Text,
         *,
         key: Text | None = None,
+        everywhere: bool = False,
         on_delivery: Delivered | None = None,
         timeout: float = ANSWER_TIMEOUT_S,
     ) -> AnswerFuture:
         """Withdraw the pending record with this id; `key` is the one that it was sent with, if that is not the id.
+
+        With `everywhere` the cancel goes to each partition, and `on_delivery` is called for each: so it meets a record
+        that recurs, and stays where it was sent, after the topic has got more partitions, and one that another client
+        sent without a key. The answer is then the best of all: that it won, or else that it came too late.
 
         A cancel of what has been delivered does nothing. The future has the answer: `Cancelled`, `TooLate` or
         `NotPending`, within `timeout` seconds; it needs `outcomes`. To learn where they end, Kafka is asked before the
         cancel is sent, which takes one round trip; raises OutcomesUnreadableError where it cannot be, and nothing was
         sent. While answers are awaited, the thread that reads them calls `poll` of the producer, too.
         """
+        if everywhere:
+            partitions = range(self._partition_count())
+            return best_of([self._cancel(id, key, on_delivery, timeout, None, each) for each in partitions])
         return self._cancel(id, key, on_delivery, timeout, None)
 
     def _cancel(
-        self, id: Text, key: Text | None, on_delivery: Delivered | None, timeout: float, sent: Scheduled | None
+        self,
+        id: Text,
+        key: Text | None,
+        on_delivery: Delivered | None,
+        timeout: float,
+        sent: Scheduled | None,
+        partition: int | None = None,
     ) -> AnswerFuture:
         name = _identity(id)
         known = _bytes(key if key is not None else id)
         control: Headers = [(DELIVER_ID, name), (DELIVER_ACTION, ACTION_CANCEL)]
         outcomes = self._outcomes
         if outcomes is None:
-            self._produce(None, known, control, on_delivery)
+            self._produce(None, known, control, on_delivery, partition)
             return _unanswered()
-        asked = outcomes.ask(name, self._partition_of(known), timeout, self._producer.poll)
+        asked_of = self._partition_of(known) if partition is None else partition
+        asked = outcomes.ask(name, asked_of, timeout, self._producer.poll)
 
         def delivered(error: Any, message: Any) -> None:
             # What was sent before it into the same partition is acknowledged before it.
@@ -234,15 +298,24 @@ class DelayedTopic:
                 on_delivery(error, message)
 
         try:
-            self._produce(None, known, control, delivered)
+            self._produce(None, known, control, delivered, partition)
         except BaseException:
             outcomes.forget(asked)
             raise
         return asked.future
 
-    def _produce(self, value: Text | None, key: bytes | None, headers: Headers, on_delivery: Delivered | None) -> None:
+    def _produce(
+        self,
+        value: Text | None,
+        key: bytes | None,
+        headers: Headers,
+        on_delivery: Delivered | None,
+        partition: int | None = None,
+    ) -> None:
         arguments: dict[str, Any] = {"on_delivery": on_delivery} if on_delivery is not None else {}
-        if key is not None:
+        if partition is not None:
+            arguments["partition"] = partition
+        elif key is not None:
             arguments["partition"] = self._partition_of(key)
         self._producer.produce(
             self._topic, value=_bytes(value), key=key, headers=[*headers, *self._requested_by], **arguments
@@ -333,6 +406,49 @@ def _instant(name: str, moment: datetime | int) -> bytes:
 
 
 def _delay(after: timedelta) -> bytes:
-    if after < timedelta(0):
-        raise ValueError("after is negative")
-    return b"%d" % -(-after // _MILLISECOND)
+    return _length("after", after)
+
+
+def _length(name: str, length: timedelta) -> bytes:
+    if length < timedelta(0):
+        raise ValueError(f"{name} is negative")
+    return b"%d" % -(-length // _MILLISECOND)
+
+
+def _rung(length: timedelta | str) -> bytes:
+    if isinstance(length, str):
+        return length.encode()
+    # Not as days, which are those of a calendar: a length of Python knows none.
+    parts, rest = [], int(_length("a rung of ladder", length))
+    for unit_ms, unit in ((3_600_000, b"h"), (60_000, b"m"), (1_000, b"s"), (1, b"ms")):
+        number, rest = divmod(rest, unit_ms)
+        if number:
+            parts.append(b"%d%b" % (number, unit))
+    return b"".join(parts) or b"0s"
+
+
+def _is_local(at: datetime | int) -> bool:
+    return not isinstance(at, int) and at.utcoffset() is None
+
+
+def _local(at: datetime | int) -> bytes:
+    """Write a time that a zone's clocks show."""
+    assert isinstance(at, datetime)
+    return at.isoformat().encode()
+
+
+def _recurring(headers: dict[str, bytes | None]) -> Headers:
+    return [(name, content) for name, content in headers.items() if content is not None]
+
+
+def _check_recurring(control: Headers, id: Text | None) -> None:
+    """Raise ValueError for what relays refuse of a record that recurs, or that is due by a zone's clocks."""
+    # It brings a library, which nobody else needs.
+    from delaytopic_api.recurrence import RecurrenceError, read_recurrence  # noqa: PLC0415
+
+    if id is None:
+        raise ValueError("a record that recurs, or that is due by the clocks of a zone, needs an id")
+    try:
+        read_recurrence(dict(control), time.time_ns() // 1_000_000)
+    except RecurrenceError as error:
+        raise ValueError(error.detail) from error

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import Any, Final
 
-from delaytopic.outcomes import Answer, CancelQuestion, CancelRefusedError, Outcome, Place
+from delaytopic.outcomes import Answer, Cancelled, CancelQuestion, CancelRefusedError, Outcome, Place, TooLate
 
 METADATA_TIMEOUT_S: Final = 10.0
 LOOK_BACK: Final = 100_000
@@ -40,6 +40,32 @@ class AnswerFuture(Future[Answer]):
         import asyncio  # noqa: PLC0415
 
         return asyncio.wrap_future(self).__await__()
+
+
+def best_of(futures: Sequence[AnswerFuture]) -> AnswerFuture:
+    """Return the answer to a cancel that went to several partitions: that it won in one of them, or else that it came
+    too late in one. If one of them has none, and no other has won, its error is raised.
+    """
+    best = AnswerFuture()
+
+    def look(_: Future[Answer]) -> None:
+        done = [each for each in futures if each.done()]
+        answers = [each.result() for each in done if each.exception() is None]
+        won = next((answer for answer in answers if isinstance(answer, Cancelled)), None)
+        if won is None and len(done) < len(futures):
+            return
+        error = next((each.exception() for each in done if each.exception() is not None), None)
+        with suppress(InvalidStateError):
+            if won is not None:
+                best.set_result(won)
+            elif error is not None:
+                best.set_exception(error)
+            else:
+                best.set_result(next((answer for answer in answers if isinstance(answer, TooLate)), answers[0]))
+
+    for each in futures:
+        each.add_done_callback(look)
+    return best
 
 
 class _Asked:

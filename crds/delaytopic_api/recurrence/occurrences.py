@@ -84,7 +84,7 @@ def _occurrence(
     slot_ms = rule.slot_after(after_ms, zone)
     missed = 0
     if rule.recurs and slot_ms is not None and slot_ms <= last_ms:
-        chosen_ms = _chosen(recurrence, slot_ms, last_ms, now_ms, zone)
+        chosen_ms = _chosen(recurrence, slot_ms, last_ms, past_ms, zone)
         missed = _missed(rule, zone, after_ms, last_ms if chosen_ms is None else min(chosen_ms - 1, last_ms))
         slot_ms = chosen_ms
     if slot_ms is None or (recurrence.until_ms is not None and slot_ms > recurrence.until_ms):
@@ -92,15 +92,15 @@ def _occurrence(
     return Occurrence(number, slot_ms, slot_ms + put_off_ms), missed
 
 
-def _chosen(recurrence: Recurrence, oldest_ms: int, last_ms: int, now_ms: int, zone: tzinfo) -> int | None:
+def _chosen(recurrence: Recurrence, oldest_ms: int, last_ms: int, past_ms: int, zone: tzinfo) -> int | None:
     """Return the slot to deliver, by the policy for missed ones, where the oldest is past."""
     if recurrence.missed is Missed.LATEST:
         return _newest(recurrence.rule, oldest_ms, last_ms, zone)
     if recurrence.missed is Missed.NONE:
         return recurrence.rule.slot_after(last_ms, zone)
-    if recurrence.catch_up_ms is None or oldest_ms >= now_ms - recurrence.catch_up_ms:
+    if recurrence.catch_up_ms is None or oldest_ms >= past_ms - recurrence.catch_up_ms:
         return oldest_ms
-    return recurrence.rule.slot_after(now_ms - recurrence.catch_up_ms - 1, zone)
+    return recurrence.rule.slot_after(past_ms - recurrence.catch_up_ms - 1, zone)
 
 
 def _newest(rule: Rule, oldest_ms: int, last_ms: int, zone: tzinfo) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from enum import StrEnum
@@ -16,6 +17,7 @@ from delaytopic_api.recurrence import zones
 DAY_MS: Final = 86_400_000
 LAST_SLOT_MS: Final = LAST_INSTANT_MS - 366 * DAY_MS
 """A year before no datetime can be reckoned with any more."""
+_LONGEST_FOLD_MS: Final = DAY_MS
 _UNITS: Final = ((3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms"))
 
 
@@ -221,20 +223,17 @@ def objection_to_cron(text: str) -> str | None:
 # Many records have one rule, and are delivered in the same slot.
 @lru_cache(maxsize=4096)
 def _cron_slot_after(text: str, after_ms: int, zone: tzinfo) -> int | None:
+    by_the_clock = not any(part.startswith("*") for part in text.split()[:-3])
     try:
-        by_the_clock = not any(part.startswith("*") for part in text.split()[:-3])
-        return (_clock_slot_after if by_the_clock else _rhythm_slot_after)(text, after_ms, zone)
+        slot_ms = (_clock_slot_after if by_the_clock else _rhythm_slot_after)(text, after_ms, zone)
     except OverflowError:
         return None
+    return slot_ms if slot_ms is not None and slot_ms <= LAST_SLOT_MS else None
 
 
 def _clock_slot_after(text: str, after_ms: int, zone: tzinfo) -> int | None:
-    # cronsim walks along the wall, where no clock is put forward or back. Its own way through changes of clock is for
-    # five fields alone.
-    for moment in CronSim(text, zones.at(after_ms, zone).replace(tzinfo=None)):
-        slot_ms = zones.instant_of_wall(zones.wall_ms_of(moment), zone)
-        if slot_ms > LAST_SLOT_MS:
-            return None
+    for wall_ms in _walls_after(text, after_ms + zones.offset_at(after_ms, zone)):
+        slot_ms = zones.instant_of_wall(wall_ms, zone)
         # In a fold the wall shows again what is past, and a gap has one moment for all that it leaves out.
         if slot_ms > after_ms:
             return slot_ms
@@ -242,14 +241,30 @@ def _clock_slot_after(text: str, after_ms: int, zone: tzinfo) -> int | None:
 
 
 def _rhythm_slot_after(text: str, after_ms: int, zone: tzinfo) -> int | None:
-    for moment in CronSim(text, zones.at(after_ms, zone)):
-        slot_ms = zones.instant_of(moment)
-        if slot_ms > LAST_SLOT_MS:
-            return None
-        # cronsim begins a day at midnight, also where clocks are put forward over it.
-        if slot_ms > after_ms and zones.is_shown(moment):
-            return slot_ms
+    offset_ms = zones.offset_at(after_ms, zone)
+    start_ms = after_ms + offset_ms
+    change_ms = zones.change_within(after_ms, _LONGEST_FOLD_MS, zone)
+    if change_ms is not None:
+        wall_ms = next(_walls_after(text, start_ms), None)
+        if wall_ms is not None and wall_ms - offset_ms < change_ms:
+            return wall_ms - offset_ms
+        # The clocks may be put back over walls that were shown already.
+        start_ms = change_ms - 1 + zones.offset_at(change_ms, zone)
+    for wall_ms in _walls_after(text, start_ms):
+        for slot_ms in zones.instants_of_wall(wall_ms, zone):
+            if slot_ms > after_ms:
+                return slot_ms
     return None
+
+
+def _walls_after(text: str, wall_ms: int) -> Iterator[int]:
+    """Yield the wall times of an expression that are later than another.
+
+    cronsim walks along a wall where no clock is put forward or back. Its own way through changes of clock is not the
+    same for six fields as for five, and passes over slots behind a change of half an hour.
+    """
+    for moment in CronSim(text, zones.wall(wall_ms)):
+        yield zones.wall_ms_of(moment)
 
 
 def duration_text(ms: int) -> str:

@@ -41,11 +41,6 @@ def wall_ms_of(moment: datetime) -> int:
     return (moment.replace(tzinfo=None) - _WALL_EPOCH) // _MILLISECOND
 
 
-def is_shown(moment: datetime) -> bool:
-    """Return whether the clocks of its zone ever show this datetime: not within a gap."""
-    return moment.astimezone(UTC).astimezone(moment.tzinfo).replace(tzinfo=None) == moment.replace(tzinfo=None)
-
-
 def instant_of_wall(wall_ms: int, zone: tzinfo) -> int:
     """Return the instant at which a zone's clocks show a wall time: the first of two where they are put back over it,
     and the first moment after the gap where they are put forward over it.
@@ -54,11 +49,36 @@ def instant_of_wall(wall_ms: int, zone: tzinfo) -> int:
     before_ms, after_ms = _offset_ms(moment.replace(fold=0)), _offset_ms(moment.replace(fold=1))
     if before_ms >= after_ms:
         return wall_ms - before_ms
-    # The clocks are put forward between these two.
-    earlier_ms, later_ms = wall_ms - after_ms, wall_ms - before_ms
+    return _change_between(wall_ms - after_ms, wall_ms - before_ms, before_ms, zone)
+
+
+def instants_of_wall(wall_ms: int, zone: tzinfo) -> list[int]:
+    """Return each instant at which a zone's clocks show a wall time, in order: none in a gap, two in a fold."""
+    moment = wall(wall_ms).replace(tzinfo=zone)
+    offsets = {_offset_ms(moment.replace(fold=0)), _offset_ms(moment.replace(fold=1))}
+    return sorted(wall_ms - offset_ms for offset_ms in offsets if offset_at(wall_ms - offset_ms, zone) == offset_ms)
+
+
+def offset_at(instant_ms: int, zone: tzinfo) -> int:
+    """Return the milliseconds that a zone's clocks are ahead of UTC at an instant."""
+    return _offset_ms(at(instant_ms, zone))
+
+
+def change_within(instant_ms: int, length_ms: int, zone: tzinfo) -> int | None:
+    """Return the first instant, of a length behind another one, from which on clocks have another offset. A length is a
+    few days at most, within which no zone has two changes.
+    """
+    offset_ms = offset_at(instant_ms, zone)
+    if offset_at(instant_ms + length_ms, zone) == offset_ms:
+        return None
+    return _change_between(instant_ms, instant_ms + length_ms, offset_ms, zone)
+
+
+def _change_between(earlier_ms: int, later_ms: int, offset_ms: int, zone: tzinfo) -> int:
+    """Return the first instant without an offset, which the earlier of two has and the later has not."""
     while later_ms - earlier_ms > 1:
         middle_ms = (earlier_ms + later_ms) // 2
-        if _offset_ms(at(middle_ms, zone)) == before_ms:
+        if offset_at(middle_ms, zone) == offset_ms:
             earlier_ms = middle_ms
         else:
             later_ms = middle_ms

@@ -11,7 +11,20 @@ from typing import Any
 
 import pytest
 
-from delaytopic.client import DelayedTopic, OutcomesUnreadableError, Place, partition_of
+from delaytopic.client import (
+    Answer,
+    AnswerFuture,
+    AnswerTimeoutError,
+    Cancelled,
+    DelayedTopic,
+    NotPending,
+    Outcome,
+    OutcomesUnreadableError,
+    Place,
+    TooLate,
+    partition_of,
+)
+from delaytopic.reading import best_of
 
 TOPIC = "shop.delayed"
 AT = datetime(2026, 11, 21, 15, 1, 26, 270_000, tzinfo=timezone(timedelta(hours=1)))
@@ -234,3 +247,113 @@ def test_the_import_brings_no_library() -> None:
 
     packages = {name.partition(".")[0] for name in done.stdout.split()}
     assert packages & {"confluent_kafka", "pydantic", "click", "yaml"} == set()
+
+
+def test_a_record_may_recur_by_the_clocks_of_a_zone(producer: Recorder, delayed: DelayedTopic) -> None:
+    delayed.schedule(
+        b"x",
+        id="report",
+        cron="0 9 * * mon-fri",
+        tz="Europe/Berlin",
+        begin=1_795_269_686_270,
+        until=4_000_000_000_000,
+        count=3,
+        jitter=timedelta(minutes=5),
+        missed="All",
+        catch_up=timedelta(hours=1),
+    )
+
+    assert producer.records[0]["headers"] == [
+        ("deliver-id", b"report"),
+        ("deliver-cron", b"0 9 * * mon-fri"),
+        ("deliver-tz", b"Europe/Berlin"),
+        ("deliver-from", b"1795269686270"),
+        ("deliver-until", b"4000000000000"),
+        ("deliver-count", b"3"),
+        ("deliver-jitter", b"300000"),
+        ("deliver-missed", b"All"),
+        ("deliver-catch-up", b"3600000"),
+    ]
+
+
+def test_a_record_may_recur_at_an_interval(producer: Recorder, delayed: DelayedTopic) -> None:
+    delayed.schedule(b"x", id="ping", every=timedelta(minutes=5))
+
+    assert producer.records[0]["headers"] == [("deliver-id", b"ping"), ("deliver-every", b"300000")]
+
+
+def test_a_ladder_counts_back_from_a_local_time(producer: Recorder, delayed: DelayedTopic) -> None:
+    rungs: list[timedelta | str] = ["7d", timedelta(days=1, hours=1, milliseconds=5), timedelta(0)]
+    delayed.schedule(b"x", id="stay", at=datetime(2027, 3, 28, 2, 30), tz="Europe/Berlin", ladder=rungs)
+
+    assert producer.records[0]["headers"] == [
+        ("deliver-at", b"2027-03-28T02:30:00"),
+        ("deliver-id", b"stay"),
+        ("deliver-ladder", b"7d,25h5ms,0s"),
+        ("deliver-tz", b"Europe/Berlin"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (lambda topic: topic.schedule(b"x", cron="0 9 * * *"), "needs an id"),
+        (lambda topic: topic.schedule(b"x", id="i", cron="0 0 30 2 *"), "deliver-cron is .* bad day-of-month"),
+        (lambda topic: topic.schedule(b"x", id="i", cron="0 9 * * *", every=timedelta(1)), "leave one of them out"),
+        (lambda topic: topic.schedule(b"x", id="i", at=AT, tz="Europe/Berlin"), "header deliver-tz goes with"),
+        (lambda topic: topic.schedule(b"x", id="i", every=timedelta(-1)), "every is negative"),
+    ],
+)
+def test_a_rule_that_the_relay_would_refuse_is_not_sent(
+    producer: Recorder, delayed: DelayedTopic, wrong: Callable[[DelayedTopic], None], text: str
+) -> None:
+    with pytest.raises(ValueError, match=text):
+        wrong(delayed)
+
+    assert producer.records == []
+
+
+def test_a_cancel_everywhere_goes_to_each_partition_once(producer: Recorder, delayed: DelayedTopic) -> None:
+    delayed.cancel("report", everywhere=True)
+
+    assert [record["partition"] for record in producer.records] == list(range(12))
+    assert {tuple(record["headers"]) for record in producer.records} == {
+        (("deliver-id", b"report"), ("deliver-action", b"cancel"))
+    }
+
+
+def answered(answer: Answer | Exception) -> AnswerFuture:
+    future = AnswerFuture()
+    if isinstance(answer, Exception):
+        future.set_exception(answer)
+    else:
+        future.set_result(answer)
+    return future
+
+
+ENDED = Outcome("Delivered", Place(TOPIC, 3, 7), 1_795_269_686_270)
+NOTHING, LATE, WON = NotPending(ENDED), TooLate(ENDED), Cancelled(ENDED)
+
+
+@pytest.mark.parametrize(
+    ("answers", "best"),
+    [
+        ([NOTHING, NOTHING], NOTHING),
+        ([NOTHING, LATE, NOTHING], LATE),
+        ([LATE, WON, NOTHING], WON),
+        ([AnswerTimeoutError("late"), WON], WON),
+    ],
+)
+def test_the_answer_of_several_partitions_is_the_best_of_theirs(
+    answers: list[Answer | Exception], best: Answer
+) -> None:
+    assert best_of([answered(answer) for answer in answers]).result() == best
+
+
+def test_without_the_answer_of_one_partition_nobody_says_that_nothing_was_pending() -> None:
+    with pytest.raises(AnswerTimeoutError, match="late"):
+        best_of([answered(NOTHING), answered(AnswerTimeoutError("late"))]).result()
+
+
+def test_a_cancel_that_won_needs_no_other_answer() -> None:
+    assert best_of([AnswerFuture(), answered(WON)]).result(0) == WON

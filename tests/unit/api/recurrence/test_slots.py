@@ -173,6 +173,7 @@ def fields(expression: str) -> list[set[int]]:
 
 @given(st.builds("{} {} * * *".format, STARRED_MINUTES, HOURS | STARRED_HOURS), AFTER, st.sampled_from(ZONES))
 @example("*/15 0 * * *", ms("2026-09-05T12:00Z"), "America/Santiago")
+@example("* 0 * * *", ms("2026-04-04T14:00Z"), "Australia/Lord_Howe")
 def test_a_rhythm_has_each_minute_whose_clock_fits(expression: str, after_ms: int, zone: str) -> None:
     minutes, hours = fields(expression)
     slot_ms = Cron(expression).slot_after(after_ms, ZoneInfo(zone))
