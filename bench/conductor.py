@@ -13,6 +13,7 @@ from bench.cases.described import LOAD, run_described
 from bench.cases.flow import run_flow
 from bench.cases.horizon import Agenda, plan, run_within_horizon
 from bench.cases.lateness import lateness_in
+from bench.cases.outcomes import run_with_outcomes
 from bench.cases.pending import Growing
 from bench.cases.restart import run_restart
 from bench.cases.throughput import Rate, measure_filling, run_fixed_delay, run_null, run_past_due
@@ -29,6 +30,9 @@ from bench.figures.names import (
     LONGEST,
     MEMORY,
     NULL,
+    OFF,
+    OFF_AGAIN,
+    ON,
     OUT,
     P50,
     P99,
@@ -113,6 +117,8 @@ class Conductor:
                 self._lateness(title)
             if Group.RESTART in groups:
                 self._restart(title)
+            if Group.OUTCOMES in groups:
+                self._outcomes(title)
         self._drain()
         if Group.PENDING in self._rounds:
             self._pending()
@@ -328,3 +334,12 @@ class Conductor:
             f"{title}: killed, {contender.name}: first delivery after {gap.first_ms:,.0f} ms, caught up after "
             f"{gap.caught_up_ms:,.0f} ms, {gap.twice} twice"
         )
+
+    def _outcomes(self, title: str) -> None:
+        """Each backend without outcomes, with them, and without them again, which says what the figures are worth."""
+        way = self._as_shipped[-1]
+        for backend in BACKENDS.values():
+            for told in (OFF, ON, OFF_AGAIN):
+                name, records = self._name(f"outcomes-{backend}".lower()), self._sizes.past_due
+                rate = run_with_outcomes(self._bed, name, records, way, backend, told=told == ON)
+                self._note(title, Table.OUTCOMES, f"{backend}, {told}", rate)

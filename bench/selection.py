@@ -23,6 +23,7 @@ class Group(StrEnum):
     PAST_DUE = "past-due"
     RESTART = "restart"
     PENDING = "pending"
+    OUTCOMES = "outcomes"
 
 
 THROUGHPUT = (Group.FIXED, Group.HORIZON, Group.REDIS, Group.BUCKETS, Group.DIALECTS)

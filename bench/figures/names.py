@@ -20,6 +20,7 @@ class Table(StrEnum):
     BURST = "due in one instant"
     RESTART = "killed and started again in place"
     PENDING = "with so many pending"
+    OUTCOMES = "outcomes on and off"
 
 
 RATE: Final = "records/s"
@@ -38,6 +39,8 @@ HELD: Final = "in the backend, a record"
 DESIGN: Final = "Redis design"
 APPENDED: Final = ", when appended"
 TWO_RELAYS: Final = ", 2 relays"
+OFF, ON, OFF_AGAIN = "off", "on", "off again"
+OF_OFF: Final = "of off"
 
 
 def at_rate(who: str, per_second: int) -> str:

@@ -15,9 +15,13 @@ from bench.figures.names import (
     OF_DESIGN,
     OF_NATIVE,
     OF_NULL,
+    OF_OFF,
     OF_PLAIN,
     OF_PURE,
     OF_SMALLER,
+    OFF,
+    OFF_AGAIN,
+    ON,
     OUT,
     P99,
     P99_OF_DESIGN,
@@ -31,7 +35,7 @@ from bench.figures.names import (
     with_pending,
 )
 from bench.figures.statistics import in_and_out_rate, median
-from bench.selection import GROWING, IN_C, PURE, WAYS, WHOLE, Case
+from bench.selection import BACKENDS, GROWING, IN_C, PURE, WAYS, WHOLE, Case
 from delaytopic_api.values import Dialect, Guarantee
 
 
@@ -152,6 +156,9 @@ def complete(results: Results) -> None:
             results.compare(Table.PAST_DUE, f"{way}{relays}", RATE, DESIGN, OF_DESIGN)
     ours, theirs = (at_rate(who, JUDGED_PER_SECOND) for who in (Guarantee.AT_LEAST_ONCE, DESIGN))
     results.compare(Table.LATENESS, ours, P99, theirs, P99_OF_DESIGN)
+    for backend in BACKENDS.values():
+        for told in (ON, OFF_AGAIN):
+            results.compare(Table.OUTCOMES, f"{backend}, {told}", RATE, f"{backend}, {OFF}", OF_OFF)
     for backend, guarantee in GROWING:
         _compare_pending(results, backend, guarantee)
 

@@ -292,6 +292,8 @@ class OutcomeAwaited(Model):
     """Null, where an outcome has the way in which it ended."""
     next: str
     """The address to ask next, below that of the gateway: what was read is not read again."""
+    expired: int = 0
+    """So many outcomes that were to be read are gone by the topic's retention: if it ended there, nobody can tell."""
 
 
 class OutcomePage(Model):

@@ -1,6 +1,6 @@
 """`python -m delaytopic_api.crd [FOLDER]`: write the CustomResourceDefinitions, into crds/ unless told otherwise.
 
-In a checkout their JSON schemas are written, too: into the package, and into the documentation.
+In a checkout the JSON schemas are written, too: into the package, and into the documentation.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from delaytopic_api.crd.definition import custom_resource_definition
-from delaytopic_api.crd.json_schema import schema_name, schema_text
+from delaytopic_api.crd.json_schema import schema_texts
 from delaytopic_api.crd.kinds import KINDS, Kind
 from delaytopic_api.documents.metadata import GROUP
 from delaytopic_api.loading import write_yaml
@@ -40,12 +40,12 @@ def main(folder: Path) -> None:
 
 
 def write_schemas(*folders: Path) -> None:
-    """Write the JSON schema of each kind into these folders, and print the names of the files."""
+    """Write the JSON schemas into these folders, and print the names of the files."""
     for folder in folders:
         folder.mkdir(exist_ok=True)
-        for kind in KINDS:
-            path = folder / schema_name(kind)
-            path.write_text(schema_text(kind), encoding="utf-8")
+        for name, text in schema_texts().items():
+            path = folder / name
+            path.write_text(text, encoding="utf-8")
             print(path)
 
 

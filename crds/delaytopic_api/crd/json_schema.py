@@ -1,4 +1,4 @@
-"""JSON schemas of both kinds, for editors and pipelines such as kubeconform, from what the API server has. Pure."""
+"""JSON schemas of both kinds, for editors and pipelines such as kubeconform, and of outcomes. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ import json
 from typing import Any, Final
 
 from delaytopic_api.crd.definition import custom_resource_definition
-from delaytopic_api.crd.kinds import Kind
+from delaytopic_api.crd.kinds import KINDS, Kind
+from delaytopic_api.crd.schema import structural_schema
 from delaytopic_api.documents.metadata import API_VERSION
+from delaytopic_api.relay import Ending, Outcome
 
 DIALECT: Final = "http://json-schema.org/draft-07/schema#"
+OUTCOME_SCHEMA: Final = "outcome.json"
+"""The name of the file about outcomes, which have no version: readers pass over fields that they do not know."""
 _OF_KUBERNETES: Final = "x-kubernetes-"
+_ALWAYS_TOLD: Final = {
+    Ending.DELIVERED: ("dueMs",),
+    Ending.CANCELLED: ("dueMs", "endedBy"),
+    Ending.REPLACED: ("dueMs", "endedBy"),
+    Ending.DEAD_LETTERED: ("reason",),
+}
+"""Fields that each outcome of this kind has, beside those that all have."""
 
 
 def schema_name(kind: Kind) -> str:
@@ -18,9 +29,10 @@ def schema_name(kind: Kind) -> str:
     return f"{kind.singular}_{API_VERSION.rpartition('/')[2]}.json"
 
 
-def schema_text(kind: Kind) -> str:
-    """Return the text of a kind's file."""
-    return json.dumps(json_schema(kind), indent=2, ensure_ascii=False) + "\n"
+def schema_texts() -> dict[str, str]:
+    """Return the text of each file by its name."""
+    schemas = {**{schema_name(kind): json_schema(kind) for kind in KINDS}, OUTCOME_SCHEMA: outcome_schema()}
+    return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
 
 
 def json_schema(kind: Kind) -> dict[str, Any]:
@@ -34,6 +46,24 @@ def json_schema(kind: Kind) -> dict[str, Any]:
     # Kubernetes checks the rest of metadata itself.
     fields["metadata"] |= {"required": ["name"], "additionalProperties": True}
     return {"$schema": DIALECT, **schema, "required": ["apiVersion", "kind", "metadata", "spec"]}
+
+
+def outcome_schema() -> dict[str, Any]:
+    """Return the schema of the value of a record on a topic of outcomes."""
+    schema = structural_schema(Outcome)
+    told = [
+        {"if": {"properties": {"outcome": {"const": str(ending)}}}, "then": {"required": [*fields]}}
+        for ending, fields in _ALWAYS_TOLD.items()
+    ]
+    description = " ".join((Outcome.__doc__ or "").split())
+    return {
+        "$schema": DIALECT,
+        "title": Outcome.__name__,
+        "description": description,
+        **schema,
+        "allOf": told,
+        "not": {"required": ["id", "idBase64"]},
+    }
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:

@@ -40,19 +40,19 @@ class Outcome(Model):
     reason: str | None = None
     """The reason of a dead letter, as its header `dead-letter-reason` says it."""
     id: str | None = None
-    """The deliver-id; null without one, or when it is no UTF-8 text."""
+    """The deliver-id, if there is one and it is text in UTF-8."""
     id_base64: str | None = None
-    """The deliver-id when that is no UTF-8 text."""
+    """The deliver-id, if it is no text in UTF-8."""
     due_ms: EpochMs | None = None
-    """The due time of the schedule; null where it has none, as a record that could not be read."""
+    """The due time of the schedule, if it has one: a record that could not be read has none, nor has `NotPending`."""
     ended_ms: EpochMs
     """The time at which the relay ended it, by the clock that it delivers by."""
     source: RecordPlace
     """The record of the schedule in the source; with `NotPending`, the record of the cancel."""
     target: RecordPlace | None = None
-    """The delivered record, or the dead letter; null where nothing was written, or its place is not known."""
+    """The delivered record, or the dead letter, if its place is known."""
     ended_by: RecordPlace | None = None
-    """The record in the source that cancelled or replaced it; null otherwise."""
+    """The record in the source that cancelled or replaced it, if one did."""
     requested_by: str | None = None
     """The header `deliver-requested-by` of the record that cancelled or replaced it; of the schedule itself where none
-    did. Null where that record has none."""
+    did. Whoever writes to the source can write any name there."""

@@ -115,7 +115,7 @@ class PendingShard(_Pending):
     listed: bool
     """True if its records are in this list."""
     pending: Int64 | None = None
-    """The number of records that wait there; null when this relay does not know."""
+    """The number of records that wait there, in the same way; null when this relay does not know."""
     ingested: Int64 | None = None
     """The source offset below which this list takes account of everything; null when it is not listed."""
     message: str | None = None
@@ -136,7 +136,7 @@ class PendingList(_Pending):
     as_of_ms: EpochMs
     """The time of the count."""
     pending: Int64
-    """Taken in and not yet delivered."""
+    """Taken in and not yet delivered, without what is known to be cancelled or replaced."""
     overdue: Int64
     """Due and not yet delivered."""
     next_due_ms: EpochMs | None = None

@@ -164,7 +164,9 @@ class ShardStatus(_Status):
     cursor: Cursor | None = None
     """The last delivered schedule; null before the first."""
     pending: Int64
-    """Taken in and not yet delivered."""
+    """Taken in and not yet delivered; those that were cancelled or replaced count until their place in the order."""
+    withdrawn: Int64 = 0
+    """Of these, so many at least were cancelled or replaced: as far as this relay knows."""
     overdue: Int64
     """Due and not yet delivered."""
     next_due_ms: EpochMs | None = None
@@ -278,7 +280,9 @@ class RelayStatus(_Status):
     busy_rate: Annotated[float, Field(allow_inf_nan=False, ge=0, le=2**63)] | None = None
     """Delivered per second while busy; null before it was ever busy."""
     pending: Int64
-    """Taken in and not yet delivered."""
+    """Taken in and not yet delivered; those that were cancelled or replaced count until their place in the order."""
+    withdrawn: Int64 = 0
+    """Of these, so many at least were cancelled or replaced: as far as this relay knows."""
     overdue: Int64
     """Due and not yet delivered."""
     oldest_overdue_ms: EpochMs | None = None

@@ -84,9 +84,11 @@ def committed_ends(
     return _offsets(settings, topic, range(count), OffsetSpec.latest(), admin)  # type: ignore[no-untyped-call]
 
 
-def beginnings(settings: Settings, topic: str, partitions: Iterable[int]) -> dict[int, int]:
-    """Return the first offset of each partition that is still there."""
-    return _offsets(settings, topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+def beginnings(
+    settings: Settings, topic: str, partitions: Iterable[int], admin: AdminClient | None = None
+) -> dict[int, int]:
+    """Return the first offset of each partition that is still there; `admin` asks, if it is there."""
+    return _offsets(settings, topic, partitions, OffsetSpec.earliest(), admin)  # type: ignore[no-untyped-call]
 
 
 def _offsets(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import cached_property
 from typing import Final
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from delaytopic_api.relay import Outcome, RecordPlace
+from delaytopic_api.relay import RecordPlace
 from delaytopic_gateway.access.bounds.shares import ThreadTurns, team_of
 from delaytopic_gateway.access.rights import ANYBODY, CALLER
 from delaytopic_gateway.client.kafka_clients import (
@@ -24,7 +24,7 @@ from delaytopic_gateway.client.kafka_clients import (
 from delaytopic_gateway.client.resending import beginnings, committed_ends, read_records
 from delaytopic_gateway.client.topics import QUIET
 from delaytopic_gateway.errors import RecordMissingError, RightMissingError, TopicError, TopicMissingError
-from delaytopic_gateway.kafka.endings import Endings, Search, outcome_of, parsed
+from delaytopic_gateway.kafka.endings import Endings, Newest, Search, outcome_of, parsed
 
 ROUNDS: Final = (2_000, 20_000, 78_000)
 """Offsets that are looked at, of all partitions together: few first, since what is asked for has mostly just ended."""
@@ -32,7 +32,8 @@ MOST_READ: Final = 50_000
 """Offsets that one search for the end of a schedule reads."""
 READ_SECONDS: Final = 5.0
 """After that no further round begins, and a search that does not wait is given up."""
-MOST_OF_ONE_ID: Final = 1_000
+AT_A_TIME: Final = 500
+"""Records that are taken from the client together; it holds `FRUGAL` bytes of them."""
 AT_ONCE: Final = 2
 """Looks at the newest; each of another team."""
 _GATHER_SECONDS: Final = 0.05
@@ -55,52 +56,69 @@ class KafkaOutcomeTopics:
         partitions = self._partitions(topic)
         if schedule.partition >= partitions:
             raise RecordMissingError(f"{topic} has {partitions} partitions; {schedule.partition} is none of them")
-        at, is_at_end = start, False
+        # An offset that is gone is told, and not passed over.
+        settings = {**self._settings, **FRUGAL, "auto.offset.reset": "error"}
+        begin = at = start
+        expired, is_at_end = 0, False
         began_s = time.monotonic()
-        with closing(committed_reader({**self._settings, **FRUGAL}, at_end_events=True)) as consumer:
-            consumer.assign([TopicPartition(topic, schedule.partition, start)])
-            while at - start < MOST_READ:
+        with closing(committed_reader(settings, at_end_events=True)) as consumer:
+            consumer.assign([TopicPartition(topic, schedule.partition, at)])
+            while at - begin < MOST_READ:
                 spent_s = time.monotonic() - began_s
                 if spent_s > max(wait_s, READ_SECONDS) or (is_at_end and spent_s > wait_s):
                     break
-                for message in consumer.consume(500, _GATHER_SECONDS):
+                for message in _gathered(consumer):
                     error = message.error()
+                    if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
+                        begin = self._first_offset(consumer, topic, schedule.partition)
+                        # A topic that was made anew may end in front of the offset.
+                        expired += max(0, begin - at)
+                        at, is_at_end = begin, False
+                        consumer.assign([TopicPartition(topic, schedule.partition, at)])
+                        break
                     if error is not None and error.code() != KafkaError._PARTITION_EOF:
                         raise self._refused(topic, error)
                     is_at_end = error is not None
                     at = max(at, (message.offset() or 0) + (0 if is_at_end else 1))
                     found = None if is_at_end else outcome_of(message.value(), schedule)
                     if found is not None:
-                        return Search(found, message.offset() or 0)
-        return Search(None, at)
+                        return Search(found, message.offset() or 0, expired)
+        return Search(None, at, expired)
 
-    def newest(self, topic: str, name: bytes, partition: int | None) -> Endings:
+    def newest(self, topic: str, source: str, name: bytes, partition: int | None) -> Endings:
         """See `OutcomeTopics.newest`."""
         with self._one_of_few():
             all_ends = self.ends(topic)
             ends = {each: end for each, end in all_ends.items() if partition in (None, each)}
-            begins = beginnings(self._settings, topic, [*ends])
-            reached, found = dict(ends), dict[tuple[int, int], Outcome]()
+            if not ends:
+                raise RecordMissingError(f"{topic} has {len(all_ends)} partitions; {partition} is none of them")
+            begins = beginnings(self._settings, topic, ends, self._admin)
+            reached, found = dict(ends), Newest()
             give_up_s = time.monotonic() + READ_SECONDS
             settings = {**self._settings, **FRUGAL}
             with closing(committed_reader(settings, at_end_events=True)) as consumer:
                 for offsets in ROUNDS:
-                    share = max(1, offsets // max(1, len(reached)))
+                    share = max(1, offsets // len(reached))
                     starts = {
                         each: max(begins[each], top - share) for each, top in reached.items() if top > begins[each]
                     }
                     for record in read_records(consumer, topic, starts, reached):
                         outcome = parsed(record.value) if record.key == name else None
-                        if outcome is not None and len(found) < MOST_OF_ONE_ID:
-                            found[record.place] = outcome
+                        if outcome is not None and outcome.source.topic == source:
+                            found.add(record.place, outcome, len(record.value or b""))
                     reached |= starts
                     if found or not starts or time.monotonic() > give_up_s:
                         break
         looked_at = sum(ends[each] - top for each, top in reached.items())
-        is_whole = all(reached[each] <= begin for each, begin in begins.items())
-        # Of one partition in the order of their offsets; an id waits in several by mistake alone.
-        ordered = sorted(found.items(), key=lambda item: (item[1].ended_ms, item[0]), reverse=True)
-        return Endings([outcome for _, outcome in ordered], looked_at, is_whole)
+        is_whole = found.is_whole and all(reached[each] <= begin for each, begin in begins.items())
+        return Endings(found.outcomes(), looked_at, is_whole)
+
+    def _first_offset(self, consumer: Consumer, topic: str, partition: int) -> int:
+        try:
+            offsets = consumer.get_watermark_offsets(TopicPartition(topic, partition), METADATA_TIMEOUT_SECONDS)
+        except KafkaException as error:
+            raise self._refused(topic, error.args[0]) from error
+        return offsets[0]
 
     @cached_property
     def _admin(self) -> AdminClient:
@@ -126,3 +144,9 @@ class KafkaOutcomeTopics:
 
     def _one_of_few(self) -> AbstractContextManager[None]:
         return self._turns.turn(team_of(CALLER.get(ANYBODY).name))
+
+
+def _gathered(consumer: Consumer) -> Sequence[Message]:
+    """Return what the client holds, once there is anything: a longer gathering of large records would fill memory."""
+    first = consumer.poll(_GATHER_SECONDS)
+    return [] if first is None else [first, *consumer.consume(AT_A_TIME, 0)]

@@ -44,7 +44,8 @@ def _counts(page: RecordPage, now_ms: int, *, of_all: bool) -> Iterator[str]:
     yield f"{page.overdue:,} overdue"
     if page.next_due_ms is not None:
         yield f"next due {clock_text(page.next_due_ms, now_ms=now_ms)}"
-    # They are counted until their time, and not listed; what has left since the count is not, either.
+    # Those that only a former relay knew of are counted until their time, and not listed; what has left since the
+    # count is not, either.
     withdrawn = page.pending - len(page.records)
     if of_all and page.complete and withdrawn > 0:
         yield f"{withdrawn:,} of them cancelled, replaced or just delivered"

@@ -56,7 +56,8 @@ def outcomes_rest(gateway: Gateway) -> APIRouter:
         if found.outcome is not None:
             return found.outcome
         response.status_code = 202
-        return OutcomeAwaited(next=f"/{outcome_path(namespace, name, partition, offset, found.next)}")
+        address = f"/{outcome_path(namespace, name, partition, offset, found.next)}"
+        return OutcomeAwaited(next=address, expired=found.expired)
 
     return router
 

@@ -182,9 +182,8 @@ class Gateway:
         A topic may be shared: those of other sources are left out.
         """
         topic = _demand_outcomes(served)
-        found = self.cluster.outcomes.newest(topic, name.encode(), partition)
-        own = [_shown(served, each) for each in found.outcomes if each.source.topic == served.source]
-        return replace(found, outcomes=own)
+        found = self.cluster.outcomes.newest(topic, served.source, name.encode(), partition)
+        return replace(found, outcomes=[_shown(served, each) for each in found.outcomes])
 
     def schedule(self, served: ServedTopic, record: OutgoingRecord) -> Written:
         """Write a new record."""

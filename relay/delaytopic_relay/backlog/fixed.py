@@ -179,6 +179,10 @@ class FixedShard:
         """Yield when each queued record is due."""
         return ((entry.due_ms, 1, 1) for entry in self._upcoming())
 
+    def withdrawn(self) -> Iterator[tuple[int, int, int]]:
+        """See `Shard.withdrawn`: without ids nothing is."""
+        return iter(())
+
     def next_due_ms(self) -> int | None:
         """Return when the first record is due; None for an empty queue."""
         return next((entry.due_ms for entry in self._upcoming()), None)

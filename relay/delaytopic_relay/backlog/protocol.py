@@ -173,6 +173,10 @@ class Shard(Protocol):
         """Yield the spans of time in which schedules wait: start, width, and how many."""
         ...
 
+    def withdrawn(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the spans of those among them that are known to be cancelled or replaced."""
+        ...
+
     def next_due_ms(self) -> int | None:
         """Return when the first schedule is due, wherever it waits; None without any."""
         ...

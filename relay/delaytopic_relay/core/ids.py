@@ -41,6 +41,7 @@ from delaytopic_relay.core.commands import (
 )
 from delaytopic_relay.core.done import NOTHING_DONE, Done
 from delaytopic_relay.core.entries import unnamed
+from delaytopic_relay.core.withdrawn import Withdrawn
 
 
 class IdEntry(NamedTuple):
@@ -63,6 +64,11 @@ class IdEntry(NamedTuple):
     def believed(self) -> Self:
         """Return the same, without a doubt whether it is committed."""
         return self._replace(position=None, before=None)
+
+    @property
+    def outlives_effect(self) -> bool:
+        """True if the last pending schedule is not the one in effect: that has ended, has left, or is due before."""
+        return bool(self.offset & 1) or self.key not in (None, (self.until_due_ms, self.until_offset))
 
     def encode(self) -> bytes:
         """Return the text that is stored: numbers, joined by colons, in groups. Groups that are None at the end are
@@ -293,6 +299,8 @@ class IdTable:
         self._rewritten: list[Rewritten] = []
         self.puts_off = False
         """True if anything was ever put off here: the pages ask."""
+        self.withdrawn = Withdrawn()
+        """The schedules that wait and will not be delivered, as far as is known."""
 
     def __len__(self) -> int:
         return len(self._states)
@@ -400,7 +408,7 @@ class IdTable:
             self._note_end(known, schedule, fresh=fresh)
         self._overtake(schedule)
         self._keep(schedule.id, effect.state, None if far else DueKey(schedule.due_ms, schedule.offset))
-        return effect.withdrew
+        return self._count(effect.withdrew, known)
 
     def _first_in_memory(self, name: bytes, schedule: Schedule) -> None:
         """Keep the first schedule of an id, as most are: the same as for any other, for 0.8 us less."""
@@ -426,7 +434,7 @@ class IdTable:
         if cancel.rank is not None:
             self._withdrawals.discard((cancel.id, cancel.rank))
             self._land(cancel.id, cancel.rank)
-        return effect.withdrew
+        return self._count(effect.withdrew, known)
 
     def postpone(self, postpone: Postpone) -> None:
         """Apply a command that puts off what is pending."""
@@ -450,7 +458,16 @@ class IdTable:
             self._keep(schedule.id, effect.state, None)
         if schedule.rank is not None:
             self._land(schedule.id, schedule.rank)
-        return effect.withdrew
+        return self._count(effect.withdrew, known)
+
+    def _count(self, withdrew: bool, known: IdState | None) -> bool:
+        """Count the schedule that was withdrawn, if one was; return whether one was.
+
+        One that is on its way waits nowhere yet, and is not taken in when it is read.
+        """
+        if withdrew and known is not None and not known.on_its_way:
+            self.withdrawn.add(known.key_in_effect.due_ms)
+        return withdrew
 
     def _known(self, name: bytes) -> IdState | None:
         return self._states.get(name) or self._to_put.get(name) or self._found.get(name)
@@ -705,6 +722,8 @@ class IdTable:
             # Once this is committed, nothing of the id waits: nobody is to take it for pending.
             self._to_put.pop(name, None)
         delivered = in_effect
+        if not in_effect:
+            self.withdrawn.left(schedule.due_ms)
         if in_effect and goes_on(schedule):
             self._go_on(schedule, state, position)
             delivered = schedule.control == OCCURRENCE

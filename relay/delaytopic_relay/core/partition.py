@@ -422,6 +422,10 @@ class ShardCore(ABC):
         yield from ((start_ms, 1, records) for start_ms, records in self.calendar.counts())
         yield from self.waiting()
 
+    def withdrawn(self) -> Iterator[tuple[int, int, int]]:
+        """See `Shard.withdrawn`."""
+        return self.ids.withdrawn.spans(self.cursor.due_ms)
+
     def next_due_ms(self) -> int | None:
         """Return when the first schedule is due, wherever it waits; None without any."""
         elsewhere = min((start_ms for start_ms, _, _ in self.waiting()), default=None)

@@ -56,7 +56,7 @@ def pending_list(
         source=subject.source,
         source_partitions=subject.source_partitions,
         as_of_ms=status.as_of_ms,
-        pending=counted.pending,
+        pending=counted.pending - counted.withdrawn,
         overdue=counted.overdue,
         next_due_ms=counted.next_due_ms,
         ingest_lag=counted.ingest_lag,
@@ -115,7 +115,7 @@ def _is_lacking(shard: PendingShard, query: PendingQuery, copies: Copies) -> boo
 
 
 def _shards(status: RelayStatus, subject: Subject, query: PendingQuery, copies: Copies) -> Iterator[PendingShard]:
-    counts = {shard.partition: shard.pending for shard in status.shards}
+    counts = {shard.partition: shard.pending - shard.withdrawn for shard in status.shards}
     known = {*range(subject.source_partitions), *copies.shards, *copies.waiting}
     for partition in sorted(known) if query.partition is None else [query.partition]:
         copy = copies.shards.get(partition)

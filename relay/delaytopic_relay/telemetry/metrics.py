@@ -237,7 +237,8 @@ class RelayMetrics(Collector):
         next_seconds = next_ms / 1000 if next_ms is not None else None
         states = Counter(dict.fromkeys(map(str, ShardState), 0))
         states.update(str(shard.state) for shard in status.shards)
-        yield self._gauge("pending_records", "Records taken in and not yet delivered.", status.pending)
+        text = "Records taken in and not yet delivered, without those known to be cancelled or replaced."
+        yield self._gauge("pending_records", text, status.pending - status.withdrawn)
         yield self._gauge("overdue_records", "Records due and not yet delivered.", status.overdue)
         yield self._gauge("oldest_overdue_seconds", "How long ago the oldest overdue record was due.", age_ms / 1000)
         yield self._gauge("next_due_timestamp_seconds", "The nearest due time; absent without one.", next_seconds)

@@ -45,13 +45,17 @@ EDGES_MS = (
 
 
 class BacklogStats(NamedTuple):
-    """One shard's backlog; `histogram` counts what is due up to each bin edge and after the one before."""
+    """One shard's backlog; `histogram` counts what is due up to each bin edge and after the one before.
+
+    Of those `pending`, at least so many are `withdrawn`; the histogram is without them.
+    """
 
     pending: int
     overdue: int
     oldest_overdue_ms: int | None
     next_due_ms: int | None
     histogram: tuple[int, ...]
+    withdrawn: int = 0
 
 
 def bin_edges_ms(look_ahead_ms: int) -> tuple[int, ...]:
@@ -62,15 +66,26 @@ def bin_edges_ms(look_ahead_ms: int) -> tuple[int, ...]:
 def backlog_stats(shard: Shard, now_ms: int, look_ahead_ms: int) -> BacklogStats:
     """Count one shard; what lies in a wide slice is spread evenly over it."""
     edges = bin_edges_ms(look_ahead_ms)
-    bins = [0.0] * (len(edges) + 1)
-    overdue = 0.0
-    for start_ms, width_ms, records in shard.spans():
-        late = records * _share(start_ms, width_ms, now_ms)
-        overdue += late
-        _spread(bins, edges, max(0, start_ms - now_ms), start_ms + width_ms - now_ms, records - late)
+    bins, overdue, _ = _counts(shard.spans(), edges, now_ms)
+    without, _, withdrawn = _counts(shard.withdrawn(), edges, now_ms)
+    histogram = tuple(max(0, round(each - gone)) for each, gone in zip(bins[:-1], without[:-1], strict=True))
     next_due_ms = shard.next_due_ms()
     oldest = next_due_ms if next_due_ms is not None and next_due_ms <= now_ms else None
-    return BacklogStats(shard.pending, round(overdue), oldest, next_due_ms, tuple(round(count) for count in bins[:-1]))
+    return BacklogStats(shard.pending, round(overdue), oldest, next_due_ms, histogram, min(withdrawn, shard.pending))
+
+
+def _counts(
+    spans: Iterable[tuple[int, int, int]], edges: tuple[int, ...], now_ms: int
+) -> tuple[list[float], float, int]:
+    """Count the records of spans: in each bin and beyond the last, those that are late, and all."""
+    bins = [0.0] * (len(edges) + 1)
+    overdue, whole = 0.0, 0
+    for start_ms, width_ms, records in spans:
+        late = records * _share(start_ms, width_ms, now_ms)
+        overdue += late
+        whole += records
+        _spread(bins, edges, max(0, start_ms - now_ms), start_ms + width_ms - now_ms, records - late)
+    return bins, overdue, whole
 
 
 def _share(start_ms: int, width_ms: int, until_ms: int) -> float:
@@ -96,19 +111,22 @@ def _spread(bins: list[float], edges: tuple[int, ...], start_ms: int, end_ms: in
 
 def total(by_partition: Iterable[BacklogStats]) -> BacklogStats:
     """Several shards taken together."""
-    pending = overdue = 0
+    pending = overdue = withdrawn = 0
     oldest: list[int] = []
     next_due: list[int] = []
     histogram: list[int] = []
     for stats in by_partition:
         pending += stats.pending
         overdue += stats.overdue
+        withdrawn += stats.withdrawn
         oldest += [stats.oldest_overdue_ms] if stats.oldest_overdue_ms is not None else []
         next_due += [stats.next_due_ms] if stats.next_due_ms is not None else []
         histogram = (
             [a + b for a, b in zip(histogram, stats.histogram, strict=True)] if histogram else [*stats.histogram]
         )
-    return BacklogStats(pending, overdue, min(oldest, default=None), min(next_due, default=None), tuple(histogram))
+    return BacklogStats(
+        pending, overdue, min(oldest, default=None), min(next_due, default=None), tuple(histogram), withdrawn
+    )
 
 
 NOTHING_COMMITTED = Progress(0, 0, NOTHING_DELIVERED)
@@ -162,6 +180,7 @@ def relay_status(
         second_clock=_second_clock(snapshot.clock),
         busy_rate=counters.busy_rate,
         pending=whole.pending,
+        withdrawn=whole.withdrawn,
         overdue=whole.overdue,
         oldest_overdue_ms=whole.oldest_overdue_ms,
         next_due_ms=whole.next_due_ms,
@@ -214,6 +233,7 @@ def _shard(
         position=shard.position,
         cursor=_cursor(shard.cursor),
         pending=stats.pending,
+        withdrawn=stats.withdrawn,
         overdue=stats.overdue,
         next_due_ms=stats.next_due_ms,
         ingest_lag=max(0, end - shard.position),

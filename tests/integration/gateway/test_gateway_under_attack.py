@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import select
 import socket
 import threading
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -21,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.support.gateway.gateway_process import GatewayProcess, Settings
+from tests.support.gateway.gateway_process import HEALTH_S, POD_BYTES, GatewayProcess, Settings, asked
 
 from delaytopic_api.relay import PendingContent, PendingList, PendingRecord, PendingShard
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
@@ -29,9 +26,6 @@ from delaytopic_gateway.jobs import jobs_topic_plan
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone]
 
-POD_BYTES: Final = 256 << 20
-"""The limit of the chart."""
-HEALTH_S: Final = 1.0
 TEAMS: Final = 6
 READ_S: Final = 10.0
 """Given to readers in place of half a minute: the gateway took no less memory with it."""
@@ -166,22 +160,6 @@ class Attack:
             client.recv(65_536)
 
 
-def asked(url: str) -> float:
-    """Return how many seconds an answer took."""
-    began_s = time.monotonic()
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        assert answer.read() == b"ok\n"
-    return time.monotonic() - began_s
-
-
-def most_bytes(gateway: GatewayProcess) -> int:
-    """Return the most memory that the process ever had, as the kernel noted."""
-    text = Path(f"/proc/{gateway.child.pid}/status").read_text(encoding="utf-8")
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", text, re.MULTILINE)
-    assert found is not None
-    return int(found[1]) << 10
-
-
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the kernel has to tell the memory of a process")
 @pytest.mark.takes_long("a reader has ten seconds before the gateway hangs up")
 def test_hostile_callers_neither_stop_it_nor_take_the_memory_of_its_pod(
@@ -204,9 +182,9 @@ def test_hostile_callers_neither_stop_it_nor_take_the_memory_of_its_pod(
         for each in under_way:
             each.result()
 
-    record_property("memory", f"{most_bytes(gateway) >> 20} MiB")
+    record_property("memory", f"{gateway.most_bytes() >> 20} MiB")
     record_property("healthz", f"{max(waits_s):.2f} s at the most, of {len(waits_s)}")
-    assert most_bytes(gateway) < POD_BYTES
+    assert gateway.most_bytes() < POD_BYTES
     assert max(waits_s) < HEALTH_S
     assert gateway.child.poll() is None
     assert asked(f"{gateway.url}/healthz") < HEALTH_S

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.relay.records import Sent, produce
@@ -14,12 +15,13 @@ from tests.support.relay.records import Sent, produce
 from delaytopic_api.relay import Ending, Outcome, RecordPlace
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 from delaytopic_gateway.errors import RecordMissingError, TopicMissingError
-from delaytopic_gateway.kafka.endings import Endings, Search
+from delaytopic_gateway.kafka.endings import LONGEST_BYTES, Endings, Search
 from delaytopic_gateway.kafka.outcomes import MOST_READ, KafkaOutcomeTopics
 
 pytestmark = pytest.mark.integration
 
 SOURCE = "shop.delayed"
+LAST_OFFSET = (1 << 63) - 1
 
 
 @dataclass
@@ -111,8 +113,8 @@ def test_the_newest_ends_of_an_id_come_from_all_partitions(written: Written) -> 
     written.write(ended(5, ended_ms=3), ended(6, "another"), ended(4, partition=0, ended_ms=9), ended(7, ended_ms=4))
 
     found = [ended(4, partition=0, ended_ms=9), ended(7, ended_ms=4), ended(5, ended_ms=3)]
-    assert written.reader.newest(written.topic, b"order-17", None) == Endings(found, 4, is_whole=True)
-    assert written.reader.newest(written.topic, b"order-17", 0) == Endings(found[:1], 1, is_whole=True)
+    assert written.reader.newest(written.topic, SOURCE, b"order-17", None) == Endings(found, 4, is_whole=True)
+    assert written.reader.newest(written.topic, SOURCE, b"order-17", 0) == Endings(found[:1], 1, is_whole=True)
 
 
 def test_a_look_at_the_newest_ends_where_an_end_was_found(written: Written) -> None:
@@ -120,7 +122,65 @@ def test_a_look_at_the_newest_ends_where_an_end_was_found(written: Written) -> N
     produce(written.servers, written.topic, [Sent(value=b"{}", partition=1)] * 3_000)
     written.write(ended(7))
 
-    assert written.reader.newest(written.topic, b"order-17", 1) == Endings([ended(7)], 2_000, is_whole=False)
+    assert written.reader.newest(written.topic, SOURCE, b"order-17", 1) == Endings([ended(7)], 2_000, is_whole=False)
+
+
+def test_the_last_ends_of_an_id_are_kept_where_not_all_have_room(written: Written) -> None:
+    written.write(*[ended(offset, ended_ms=offset).model_copy(update={"reason": "x" * 7_000}) for offset in range(200)])
+
+    found = written.reader.newest(written.topic, SOURCE, b"order-17", 1)
+
+    kept = [each.source.offset for each in found.outcomes]
+    assert kept == [*range(199, 199 - len(kept), -1)]
+    assert len(kept) > 100
+    assert not found.is_whole
+
+
+def test_the_ends_of_an_id_in_another_source_do_not_hide_its_own(written: Written) -> None:
+    another = ended(5).model_copy(update={"source": RecordPlace(topic="another", partition=1, offset=5)})
+    written.write(ended(7))
+    produce(written.servers, written.topic, [Sent(value=b"{}", partition=1)] * 3_000)
+    written.write(another)
+
+    assert written.reader.newest(written.topic, SOURCE, b"order-17", 1).outcomes == [ended(7)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        b"",
+        b"\xff\xfe 7",
+        b"[" * 10_000,
+        b'{"outcome": "Lost", "endedMs": 7, "source": {"topic": "shop.delayed", "partition": 1, "offset": 7}}',
+        b'{"outcome": "Delivered", "source": {"topic": "shop.delayed", "partition": 1, "offset": 7}}',
+        ended(7).model_dump_json(by_alias=True).encode() + b" " * LONGEST_BYTES,
+    ],
+    ids=["null", "empty", "no text", "deep", "another word", "no time", "too long"],
+)
+def test_a_record_that_no_relay_wrote_is_no_end(written: Written, value: bytes | None) -> None:
+    produce(written.servers, written.topic, [Sent(b"order-17", value, partition=1)])
+
+    assert written.reader.first(written.topic, place(7), 0, 0) == Search(None, 1)
+    assert written.reader.newest(written.topic, SOURCE, b"order-17", 1).outcomes == []
+
+
+def test_an_offset_that_retention_has_deleted_is_told(written: Written) -> None:
+    written.write(*[ended(offset) for offset in range(10)])
+    gone = TopicPartition(written.topic, 1, 6)
+    admin = AdminClient({"bootstrap.servers": written.servers})
+    admin.delete_records([gone])[gone].result(30)
+
+    assert written.reader.first(written.topic, place(3), 2, 0) == Search(None, 10, expired=4)
+    assert written.reader.first(written.topic, place(8), 2, 0) == Search(ended(8), 8, expired=4)
+    assert written.reader.first(written.topic, place(8), 6, 0) == Search(ended(8), 8)
+
+
+def test_an_offset_behind_the_end_is_that_of_a_topic_that_was_made_anew(written: Written) -> None:
+    written.write(ended(5), ended(7))
+
+    assert written.reader.first(written.topic, place(7), LAST_OFFSET, 0) == Search(ended(7), 1)
+    assert written.reader.first(written.topic, place(9), LAST_OFFSET, 0) == Search(None, 2)
 
 
 def test_a_topic_that_is_not_there_is_named(written: Written) -> None:
@@ -131,3 +191,5 @@ def test_a_topic_that_is_not_there_is_named(written: Written) -> None:
 def test_a_partition_that_is_not_there_is_named(written: Written) -> None:
     with pytest.raises(RecordMissingError, match=r"outcomes.* has 2 partitions; 3 is none of them"):
         written.reader.first(written.topic, place(7, partition=3), 0, 0)
+    with pytest.raises(RecordMissingError, match=r"outcomes.* has 2 partitions; 3 is none of them"):
+        written.reader.newest(written.topic, SOURCE, b"order-17", 3)

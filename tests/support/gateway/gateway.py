@@ -100,9 +100,13 @@ class OutcomesOfAScene:
                 return Search(outcome, offset)
         return Search(None, max(start, len(of_partition)))
 
-    def newest(self, topic: str, name: bytes, partition: int | None) -> Endings:
+    def newest(self, topic: str, source: str, name: bytes, partition: int | None) -> Endings:
         self._demand()
-        found = [each for number, each in self.told if (each.id or "").encode() == name and partition in (None, number)]
+        found = [
+            each
+            for number, each in self.told
+            if (each.source.topic, (each.id or "").encode()) == (source, name) and partition in (None, number)
+        ]
         return Endings(found[::-1], len(self.told), is_whole=True)
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -14,7 +15,7 @@ import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 from unittest import mock
 
 from tests.support.child_process import ChildProcess
@@ -34,6 +35,11 @@ from delaytopic_gateway.service.gateway import Gateway
 from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, State
 
+POD_BYTES: Final = 256 << 20
+"""The memory that the chart gives a gateway."""
+HEALTH_S: Final = 1.0
+"""So long a probe may take while a gateway is under attack."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -52,6 +58,8 @@ class Settings:
     """Its callers name themselves in the header `user`; else everybody is the same."""
     read_s: float = connections.READ_S
     """The longest time that a client may take to read what waits for it."""
+    outcomes: str | None = None
+    """The topic of outcomes."""
 
     def to_served(self) -> ServedTopic:
         return ServedTopic(
@@ -65,7 +73,16 @@ class Settings:
             Ids.BY_HEADER,
             fixed_delay=False,
             max_delay_ms=self.max_delay_ms,
+            outcomes=self.outcomes,
         )
+
+
+def asked(url: str) -> float:
+    """Return how many seconds an answer took."""
+    began_s = time.monotonic()
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        assert answer.read() == b"ok\n"
+    return time.monotonic() - began_s
 
 
 class OneTopic:
@@ -115,7 +132,7 @@ class GatewayProcess(ChildProcess):
     def ask(self, method: str, path: str, document: Any = None) -> tuple[int, Any]:
         """Return status and document of an answer; `path` follows that of the DelayTopic."""
         body = None if document is None else json.dumps(document).encode()
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", "user": "anybody"}
         request = urllib.request.Request(self.url + self.base + path, body, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
@@ -123,6 +140,13 @@ class GatewayProcess(ChildProcess):
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, json.load(error)
+
+    def most_bytes(self) -> int:
+        """Return the most memory that the process ever had, as the kernel noted."""
+        text = Path(f"/proc/{self.child.pid}/status").read_text(encoding="utf-8")
+        found = re.search(r"^VmHWM:\s+(\d+) kB$", text, re.MULTILINE)
+        assert found is not None
+        return int(found[1]) << 10
 
     def job(self, job_id: str) -> dict[str, Any]:
         """Return a job's document."""

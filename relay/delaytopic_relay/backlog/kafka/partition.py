@@ -70,6 +70,9 @@ class BucketShard(ShardCore):
         self.buckets = [Bucket(bucket) for bucket in states]
         self.pending_ids = dict(ids)
         self._ids_bytes = sum(ID_BYTES + len(name) for name in ids)
+        for entry in ids.values():
+            if entry.outlives_effect:
+                self.ids.withdrawn.add(entry.until_due_ms)
         self._floors = [0] * buckets
         self._filled = state.filled
         self._known_reach_ms = self._reach_ms = state.reach_ms

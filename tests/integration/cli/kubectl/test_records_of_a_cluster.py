@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.usefi
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 HOUR_MS = 3_600_000
 NAME = "reminders"
+CLOCK = r"\d\d:\d\d:\d\d\.\d{3}"
 IDS = ("shown", "moved", "cancelled", "cancelled too", "kept", "of a job", "of a job too")
 READ = ("delaytopic.dev", ["delaytopics"], ["get"])
 WRITE = ("delaytopic.dev", ["delaytopics/records"], ["update"])
@@ -76,7 +77,7 @@ def gateway(running: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture(scope="module")
 def waiting(running: Platform, tmp_path_factory: pytest.TempPathFactory) -> int:
     """Records that relays have taken in; when they are due."""
-    running.apply_topic(NAME, precision="200ms")
+    running.apply_topic(NAME, precision="200ms", outcomes={"topic": f"{running.team}.{NAME}.outcomes"})
     running.await_condition(NAME, "Ready", seconds=60)
     team, due_ms = AppTeam.of(running, NAME, tmp_path_factory.mktemp("team")), now_ms() + HOUR_MS
     team.send([(name.encode(), b"tea", [("deliver-id", name.encode()), at(due_ms)]) for name in IDS])
@@ -172,17 +173,24 @@ def test_a_record_is_moved(editor: User, waiting: int) -> None:
     wait_for(lambda: json.loads(editor("get", "moved")[1])["dueMs"] == waiting + HOUR_MS)
 
 
-def test_records_are_cancelled_and_what_is_not_pending_is_told(editor: User, waiting: int) -> None:
-    code, output, errors = editor("cancel", "cancelled", "nowhere", "cancelled too", "-o", "text")
+def test_records_are_cancelled_and_who_did_so_is_told(running: Platform, editor: User, waiting: int) -> None:
+    by = f"by system:serviceaccount:{running.team}:editor"
+
+    code, output, errors = editor("cancel", "cancelled", "nowhere", "cancelled too", "--wait", "30s", "-o", "text")
 
     assert (code, errors) == (7, "")
-    assert output.splitlines() == [
-        "cancelled: cancelled",
+    assert re.sub(CLOCK, "HH:MM:SS", output).splitlines() == [
+        f"cancelled: cancelled at HH:MM:SS, {by}",
         "nowhere: nothing with this id was pending",
-        "cancelled too: cancelled",
+        f"cancelled too: cancelled at HH:MM:SS, {by}",
         "3 ids: 2 cancelled, 1 not pending",
     ]
-    assert editor("get", "cancelled")[0] == 5
+    ended = editor("get", "cancelled", "-o", "text")
+    assert (ended[0], re.sub(CLOCK, "HH:MM:SS", ended[1]).splitlines()[0]) == (
+        0,
+        f"ended    cancelled at HH:MM:SS, {by}",
+    )
+    assert editor("get", "nowhere")[0] == 5
     assert editor("get", "kept")[0] == 0
 
 

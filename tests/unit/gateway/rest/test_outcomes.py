@@ -81,7 +81,10 @@ def test_an_end_that_is_not_known_yet_is_answered_with_the_address_to_go_on_at(s
 
     answer = scene.get(f"{BASE}/outcomes/2:7?from=0&wait=1500ms")
 
-    assert (answer.status, answer.document) == (202, {"outcome": None, "next": f"{BASE}/outcomes/2:7?from=1"})
+    assert (answer.status, answer.document) == (
+        202,
+        {"outcome": None, "next": f"{BASE}/outcomes/2:7?from=1", "expired": 0},
+    )
     assert scene.outcomes.waited_s == [1.5]
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
 from tests.support.relay.backlog.shards import bucket_shard, fixed_shard, redis_shard
-from tests.support.relay.schedules import reject, schedule
+from tests.support.relay.schedules import cancel, reject, schedule
 
 from delaytopic_relay.backlog.fixed import FixedShard
 from delaytopic_relay.backlog.kafka.ranges import BucketRules
@@ -163,3 +163,19 @@ def test_shards_are_counted_together() -> None:
 
 def test_no_shards_have_nothing() -> None:
     assert total([]) == BacklogStats(0, 0, None, None, ())
+
+
+def test_what_was_cancelled_or_replaced_is_counted_apart_and_is_not_in_the_histogram() -> None:
+    shard = redis_shard()
+    for offset, name in enumerate((b"cancelled", b"replaced", b"kept")):
+        shard.ingest([schedule(NOW_MS + 8_000, offset, name)], offset + 1, {})
+    commands: list[Command] = [cancel(3, b"cancelled"), schedule(NOW_MS + 40_000, 4, b"replaced")]
+    shard.ingest(commands, 5, {})
+
+    assert stats_of(shard) == BacklogStats(4, 0, None, NOW_MS + 8_000, histogram(to_10=1, to_60=1), withdrawn=2)
+
+
+def test_counts_of_what_was_withdrawn_are_added_up() -> None:
+    of_shards = [BacklogStats(5, 0, None, None, (5,), 2), BacklogStats(4, 0, None, None, (4,), 1)]
+
+    assert total(of_shards) == BacklogStats(9, 0, None, None, (9,), 3)
