@@ -8,16 +8,16 @@ from random import random
 from delaytopic_process.extras import missing_package
 
 try:
-    from delaytopic_operator.class_reconciler import ClassReconciler
+    from delaytopic_operator.classes.observer import ClassObserver
+    from delaytopic_operator.classes.reconciler import ClassReconciler
     from delaytopic_operator.command_line import operator_command
     from delaytopic_operator.execute.executor import Executor
     from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
     from delaytopic_operator.execute.topics import TopicsExecutor
-    from delaytopic_operator.fleet_looks import FleetLooks
+    from delaytopic_operator.fleet.looks import FleetLooks
     from delaytopic_operator.kafka.admin import KafkaClusters
     from delaytopic_operator.observe.class_audits import ClassAudits
     from delaytopic_operator.observe.cluster import ClusterObserver
-    from delaytopic_operator.observe.delay_class import ClassObserver
     from delaytopic_operator.observe.observer import Observer
     from delaytopic_operator.observe.topics import TopicsObserver
     from delaytopic_operator.reconciler import Reconciler

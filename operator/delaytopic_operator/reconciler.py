@@ -13,7 +13,7 @@ from delaytopic_operator.decide.plan import DoTopic, Plan, Purge
 from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
-from delaytopic_operator.fleet_looks import FleetLooks
+from delaytopic_operator.fleet.looks import FleetLooks
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation

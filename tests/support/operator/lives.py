@@ -27,7 +27,7 @@ from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.execute.executor import Executor
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
 from delaytopic_operator.execute.topics import TopicsExecutor
-from delaytopic_operator.fleet_looks import FleetLooks
+from delaytopic_operator.fleet.looks import FleetLooks
 from delaytopic_operator.kube.client import KubeApi, always
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache

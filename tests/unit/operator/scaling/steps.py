@@ -15,7 +15,7 @@ from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import KafkaUnavailable, ObjectRejected, OperatorError
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
-from delaytopic_operator.fleet_looks import FleetLooks
+from delaytopic_operator.fleet.looks import FleetLooks
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.observation import Observation, Problem
 from delaytopic_operator.reconciler import Reconciler

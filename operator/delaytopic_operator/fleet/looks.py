@@ -9,9 +9,9 @@ from typing import Final
 
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.decide.plan import Plan
-from delaytopic_operator.decide.steady import Steady, numbers, steady
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.execute.ledgers import ScalingLedger
+from delaytopic_operator.fleet.steady import Steady, numbers, steady
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.observe.observer import Observer
