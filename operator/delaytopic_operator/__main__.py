@@ -35,7 +35,7 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
     topics = TopicsObserver(kafka, kube)
     cluster, audits = ClusterObserver(kube, store, shell.pages, config), ClassAudits(shell.pages)
     observer, metrics = Observer(cluster, topics, store, config, audits), StatusMetrics(shell.metrics)
-    ledger = ScalingLedger(config.scale_steps_per_minute)
+    ledger = ScalingLedger()
     reconciler = Reconciler(
         observer,
         Executor(kube, store.get, TopicsExecutor(topics, kube), config, shell.guard, shell.metrics.add_drift),

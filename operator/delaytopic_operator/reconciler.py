@@ -82,17 +82,11 @@ class Reconciler:
         return replace(seen, memory=self._ledger.memory(seen.key))
 
     def _execute(self, seen: Observation, decided: Plan) -> tuple[Observation, Plan, Outcome]:
-        """Execute a plan, or the one that follows where the fleet has no step or turn left; remember what was done."""
+        """Execute a plan, or the one that follows where the fleet has no turn left; remember what was done."""
         seen, decided = self._in_turn(seen, decided)
-        step = decided.step
-        if step is not None:
-            seen = replace(seen, step_waits_until_ms=self._ledger.reserve(seen.key, step))
-            decided = plan(seen) if seen.step_waits_until_ms is not None else decided
         outcome = self._executor.execute(seen, decided)
         if decided.scaling is not None:
-            self._ledger.settle(
-                seen.key, decided.scaling, reserved=decided.step is not None, executed=outcome.step is not None
-            )
+            self._ledger.settle(seen.key, decided.scaling, executed=outcome.step is not None)
         self._observer.note_relays(seen)
         if outcome.failure is None:
             self._observer.note_backup(seen)

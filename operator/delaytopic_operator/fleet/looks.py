@@ -62,7 +62,7 @@ class FleetLooks:
         if found is None:
             return None
         if found.decision is not None:
-            self._ledger.settle(key, found.decision, reserved=False, executed=False)
+            self._ledger.settle(key, found.decision, executed=False)
             self._metrics.update_scaling(seen, found.decision)
         with self._lock:
             self._known[key] = known

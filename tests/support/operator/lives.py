@@ -221,7 +221,7 @@ class Life:
         pages: Any = _Pages(world)
         cluster = ClusterObserver(kube, self._store, pages, config)
         observer = Observer(cluster, topics, self._store, config, ClassAudits(pages))
-        metrics, ledger = StatusMetrics(OperatorMetrics()), ScalingLedger(config.scale_steps_per_minute)
+        metrics, ledger = StatusMetrics(OperatorMetrics()), ScalingLedger()
         self._reconciler = Reconciler(
             observer,
             Executor(kube, self._store.get, TopicsExecutor(topics, kube), config, self._guard, lambda _: None),

@@ -47,7 +47,7 @@ def edges() -> Edges:
 def looks(edges: Edges) -> FleetLooks:
     """The looks after a reconciliation that found nothing to do."""
     of_edges: Any = edges
-    made = FleetLooks(of_edges, ScalingLedger(1), of_edges, CONFIG, lambda: 0.0)
+    made = FleetLooks(of_edges, ScalingLedger(), of_edges, CONFIG, lambda: 0.0)
     made.note(SEEN, plan(SEEN), Outcome(), "as declared")
     return made
 
