@@ -8,16 +8,16 @@ from random import random
 from delaytopic_process.extras import missing_package
 
 try:
-    from delaytopic_operator.class_reconciler import ClassReconciler
+    from delaytopic_operator.classes.observer import ClassObserver
+    from delaytopic_operator.classes.reconciler import ClassReconciler
     from delaytopic_operator.command_line import operator_command
     from delaytopic_operator.execute.executor import Executor
     from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
     from delaytopic_operator.execute.topics import TopicsExecutor
-    from delaytopic_operator.fleet_looks import FleetLooks
+    from delaytopic_operator.fleet.looks import FleetLooks
     from delaytopic_operator.kafka.admin import KafkaClusters
     from delaytopic_operator.observe.class_audits import ClassAudits
     from delaytopic_operator.observe.cluster import ClusterObserver
-    from delaytopic_operator.observe.delay_class import ClassObserver
     from delaytopic_operator.observe.observer import Observer
     from delaytopic_operator.observe.topics import TopicsObserver
     from delaytopic_operator.reconciler import Reconciler
@@ -35,7 +35,7 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
     topics = TopicsObserver(kafka, kube)
     cluster, audits = ClusterObserver(kube, store, shell.pages, config), ClassAudits(shell.pages)
     observer, metrics = Observer(cluster, topics, store, config, audits), StatusMetrics(shell.metrics)
-    ledger = ScalingLedger(config.scale_steps_per_minute)
+    ledger = ScalingLedger()
     reconciler = Reconciler(
         observer,
         Executor(kube, store.get, TopicsExecutor(topics, kube), config, shell.guard, shell.metrics.add_drift),

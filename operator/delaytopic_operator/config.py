@@ -210,8 +210,6 @@ class OperatorConfig(Model):
     """The time between two looks at the relays' pages: for the status, and for scaling."""
     status_interval: Annotated[Duration, between("0s", "1h")] = Duration("5m")
     """Numbers in a status are written at most this often; conditions at once."""
-    scale_steps_per_minute: Count = 20
-    """Steps of all DelayTopics together."""
     rollouts: Count = 10
     """The number of DelayTopics that get new pods at once where a class, a Secret or, by an upgrade, the operator
     itself changes."""

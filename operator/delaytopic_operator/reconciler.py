@@ -13,7 +13,7 @@ from delaytopic_operator.decide.plan import DoTopic, Plan, Purge
 from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
-from delaytopic_operator.fleet_looks import FleetLooks
+from delaytopic_operator.fleet.looks import FleetLooks
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation
@@ -82,17 +82,11 @@ class Reconciler:
         return replace(seen, memory=self._ledger.memory(seen.key))
 
     def _execute(self, seen: Observation, decided: Plan) -> tuple[Observation, Plan, Outcome]:
-        """Execute a plan, or the one that follows where the fleet has no step or turn left; remember what was done."""
+        """Execute a plan, or the one that follows where the fleet has no turn left; remember what was done."""
         seen, decided = self._in_turn(seen, decided)
-        step = decided.step
-        if step is not None:
-            seen = replace(seen, step_waits_until_ms=self._ledger.reserve(seen.key, step))
-            decided = plan(seen) if seen.step_waits_until_ms is not None else decided
         outcome = self._executor.execute(seen, decided)
         if decided.scaling is not None:
-            self._ledger.settle(
-                seen.key, decided.scaling, reserved=decided.step is not None, executed=outcome.step is not None
-            )
+            self._ledger.settle(seen.key, decided.scaling, executed=outcome.step is not None)
         self._observer.note_relays(seen)
         if outcome.failure is None:
             self._observer.note_backup(seen)

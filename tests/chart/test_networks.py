@@ -15,7 +15,7 @@ pytestmark = pytest.mark.integration
 OPERATOR, GATEWAY, REDIS = "delaytopic", "delaytopic-gateway", "delaytopic-redis"
 ON = ("--set", "gateway.enabled=true,gateway.kafkaConfig.secret=kafka,redis.enabled=true")
 DNS = {(protocol, port) for protocol in ("UDP", "TCP") for port in DNS_PORTS}
-API_SERVER, KAFKA, OTHER_REDIS = {443, 6443, 8443}, {9092, 9093, 9094}, {6379, 6380}
+API_SERVER, KAFKA, OTHER_REDIS = {443, 6443, 8443}, {9092, 9093, 9094, 9096, 9098}, {6379, 6380}
 
 
 def _spec(documents: list[dict[str, Any]], name: str) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def read_cluster(kubectl: Kubectl, documents: Documents, config: OperatorConfig 
             config = _config(kubectl, notes)
         topics = _topics(kubectl, documents, notes)
         classes = _classes(kubectl, notes)
-        namespaces = _namespaces(kubectl, {each["metadata"]["namespace"] for each in documents.topics}, notes)
+        namespaces = _namespaces(kubectl, documents, notes)
         unseen: set[str] = set()
         places = _places(documents, topics, classes, config)
         made = [each for place in sorted(places) for each in _made(kubectl, place, unseen)]
@@ -72,8 +72,18 @@ def _classes(kubectl: Kubectl, notes: list[str]) -> list[Document]:
     return []
 
 
-def _namespaces(kubectl: Kubectl, names: Iterable[str], notes: list[str]) -> dict[str, Document | None]:
+def _namespaces(kubectl: Kubectl, documents: Documents, notes: list[str]) -> dict[str, Document | None]:
+    """Read those of the documents; with a class of them all that may be listed, as it may take rights from each."""
+    names = {each["metadata"]["namespace"] for each in documents.topics}
+    names |= {each["metadata"]["name"] for each in documents.namespaces}
     found: dict[str, Document | None] = {}
+    if documents.classes:
+        try:
+            listed = {each["metadata"]["name"]: each for each in kubectl.items("namespaces")}
+            return {**dict.fromkeys(names), **listed}
+        except KubectlFailed as error:
+            if error.reason != "Forbidden":
+                raise
     for name in sorted(names):
         try:
             found[name] = kubectl.find("namespace", name)

@@ -74,7 +74,7 @@ _COUNTED = (
 
 def _topic_lines(topic: TopicOutcome, *, settings: bool, objects: bool) -> Iterator[str]:
     why = f" ({topic.reason})" if topic.reason else ""
-    whence = "" if topic.in_files else ", which is in the cluster and uses a class of these files"
+    whence = "" if topic.in_files else ", which is in the cluster, with its class or namespace in these files"
     yield f"DelayTopic {topic.key}{whence}: {_SAYS[topic.judgement]}{why}"
     if topic.message:
         yield from _wrapped(topic.message, "  ")

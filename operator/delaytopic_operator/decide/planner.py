@@ -84,10 +84,7 @@ def decide_scaling(seen: Observation) -> Decision | None:
         return None
     memory = _memory(seen)
     policy = replace(ScalingPolicy.of(seen.accepted.settings, seen.annotations), pace=_pace(seen))
-    decision = decide(policy, seen.fleet.desired, seen.signals, memory, seen.now_ms)
-    if not decision.changed or seen.step_waits_until_ms is None:
-        return decision
-    return decision.deferred(seen.step_waits_until_ms)
+    return decide(policy, seen.fleet.desired, seen.signals, memory, seen.now_ms)
 
 
 def _pace(seen: Observation) -> Pace:

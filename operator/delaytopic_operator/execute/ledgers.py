@@ -1,4 +1,4 @@
-"""The accounts of the whole fleet between reconciliations: steps of scaling, and turns to start relays anew."""
+"""The accounts of the whole fleet between reconciliations: memories of scaling, and turns to start relays anew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import structlog
 
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.rollouts import Rollouts
-from delaytopic_operator.scaling.decision import Budget, Decision
+from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.state import ScalingMemory
 
 ROLLOUT_BEGINS_MS: Final = 60_000
@@ -21,10 +21,9 @@ log = structlog.get_logger()
 class ScalingLedger:
     """Thread-safe account of executed steps; a process that ends loses it, and only learns again."""
 
-    def __init__(self, steps_a_minute: int) -> None:
+    def __init__(self) -> None:
         """Begin with no step taken."""
         self._lock = Lock()
-        self._budget = Budget(steps_a_minute=steps_a_minute)
         self._memories: dict[Key, ScalingMemory] = {}
 
     def memory(self, key: Key) -> ScalingMemory | None:
@@ -32,19 +31,10 @@ class ScalingLedger:
         with self._lock:
             return self._memories.get(key)
 
-    def reserve(self, key: Key, step: Decision) -> int | None:
-        """Reserve a step before it is executed; return when to ask again if the fleet has none left."""
-        with self._lock:
-            answer = self._budget.ask(key, step.prevents_ms, step.decided_at_ms)
-            self._budget = answer.budget
-        return answer.ask_again_ms
-
-    def settle(self, key: Key, decided: Decision, *, reserved: bool, executed: bool) -> None:
-        """Remember a step that was executed; give back one that was reserved and was not."""
+    def settle(self, key: Key, decided: Decision, *, executed: bool) -> None:
+        """Remember a decision, and its step if that was executed."""
         with self._lock:
             self._memories[key] = decided.memory if executed else decided.held
-            if reserved and not executed:
-                self._budget = self._budget.returned(decided.decided_at_ms)
 
     def forget(self, key: Key) -> None:
         """Drop the memory of a DelayTopic that is gone."""

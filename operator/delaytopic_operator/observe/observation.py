@@ -139,8 +139,6 @@ class Observation(_OfObject):
     """The memory of scaling in this process; None: nothing yet."""
     saved_memory: ScalingMemory | None = None
     """The memory of scaling, as written down."""
-    step_waits_until_ms: int | None = None
-    """The time to ask again for the next scaling step; None unless the fleet has no step left."""
     asked_for_ms: int | None = None
     """The time that the look was asked for; with too much to do it comes later. None: it was asked for now."""
     unreachable_since_ms: int | None = None

@@ -96,12 +96,17 @@ def judge(view: ClusterView, key: Key) -> Accepted | Refusal:
         key=key,
         document=document,
         classes=view.parsed_classes,
-        namespace_labels=_labels(view.namespaces, view.parsed_classes, document),
+        namespace_labels=namespace_labels(view, document),
         quota_usage=view.routes.quota_usage(key),
         conflict=view.routes.conflict_sentence(key),
         config=view.state.config,
     )
     return check(subject)
+
+
+def namespace_labels(view: ClusterView, document: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the labels of a DelayTopic's namespace; where nobody says any, those that its class asks for."""
+    return _labels(view.namespaces, view.parsed_classes, document)
 
 
 def lacks_namespace(view: ClusterView, key: Key) -> bool:

@@ -48,11 +48,12 @@ from delaytopic_operator.observe.observation import (
     identity_of,
 )
 from delaytopic_operator.offline.changes import NOT_YET_KNOWN
-from delaytopic_operator.offline.cluster_view import ClusterView, LiveTopic
+from delaytopic_operator.offline.cluster_view import ClusterView, LiveTopic, namespace_labels
 from delaytopic_operator.offline.documents import Document
 from delaytopic_operator.resources import connection_files, kube_cluster_of, secrets_version
 from delaytopic_operator.resources.identity import APPLIED_HASH, CONFIG_HASH, config_hash, stamped
 from delaytopic_operator.resources.pod import CONFIG_KEY
+from delaytopic_operator.rules.revoked import revoked
 from delaytopic_operator.rules.validate import Accepted, Refusal
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.topics.actions import CreateTopic
@@ -87,9 +88,9 @@ def observe(
         # Users of a plan need not be able to read what the operator makes it from.
         kube_cluster=kube_cluster_of(_deployment(made)),
     )
-    if isinstance(verdict, Refusal):
-        return seen
     seen = _with_record(view, seen, verdict, live)
+    if isinstance(verdict, Refusal):
+        return _with_revoked(view, seen)
     seen = _with_signals(_with_topics(seen, verdict, live), verdict)
     files = connection_files(verdict.settings)
     seen = replace(seen, secrets_version=secrets_version(files.read_once, {}))
@@ -113,7 +114,17 @@ def _facts(view: ClusterView, key: Key) -> NamespaceFacts:
     )
 
 
-def _with_record(view: ClusterView, seen: Observation, accepted: Accepted, live: LiveTopic | None) -> Observation:
+def _with_revoked(view: ClusterView, seen: Observation) -> Observation:
+    """Add the right that relays of a refused DelayTopic have no longer."""
+    if seen.record is None:
+        return seen
+    labels = namespace_labels(view, view.topics[seen.key])
+    return replace(seen, revoked=revoked(seen.record, view.parsed_classes, labels))
+
+
+def _with_record(
+    view: ClusterView, seen: Observation, verdict: Accepted | Refusal, live: LiveTopic | None
+) -> Observation:
     assert seen.namespace is not None
     made, place = view.state.made, seen.config.namespace
     found = find_record(made, seen.key, place)
@@ -124,7 +135,8 @@ def _with_record(view: ClusterView, seen: Observation, accepted: Accepted, live:
             return replace(seen, record_problem=Problem(error.reason, str(error), stalled=True))
         return _in_namespace_of(replace(seen, record=record), record)
     if seen.config.namespace in view.state.unseen and live is not None and live.status.get("source"):
-        record = record_of_status(accepted.settings, seen.namespace.uid, live.status)
+        settings = verdict.settings if isinstance(verdict, Accepted) else live.settings
+        record = record_of_status(settings, seen.namespace.uid, live.status)
         return replace(seen, record=record.model_copy(update={"rules": _live_rules(seen, live)}))
     return seen
 

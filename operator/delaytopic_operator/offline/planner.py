@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.values import AutoscalingMode
+from delaytopic_operator.decide import revoked
 from delaytopic_operator.decide.planner import decide_scaling
 from delaytopic_operator.decide.relay_objects import replicas
 from delaytopic_operator.decide.rules_in_force import edit_sentence
@@ -47,18 +48,24 @@ def make_plan(documents: Documents, state: ClusterState, now_ms: int) -> Outcome
     """Return the outcome of applying the documents."""
     before, after = view_before(state, now_ms), view_after(documents, state, now_ms)
     written = {key_of(each): each for each in documents.topics}
-    concerned = [key for key in _of_classes(documents, before) if key not in written]
+    concerned = [key for key in _concerned(documents, before) if key not in written]
     topics = [_outcome(key, written.get(key), before, after) for key in [*written, *concerned]]
     against = "the cluster" if state.is_there else "nothing: as if all of it were new"
     notes = [*state.notes, *_others(documents)]
     return Outcome(against, list(_around(documents, state, after)), topics, notes, ASSUMPTIONS)
 
 
-def _of_classes(documents: Documents, before: ClusterView) -> list[Key]:
-    """Return the DelayTopics of the cluster whose class is in the files."""
-    names = {each["metadata"]["name"] for each in documents.classes}
-    live = {key: live_topic(before, key) for key in before.topics} if names else {}
-    return [key for key, each in live.items() if each is not None and each.settings.class_name in names]
+def _concerned(documents: Documents, before: ClusterView) -> list[Key]:
+    """Return the DelayTopics of the cluster whose class or namespace is in the files."""
+    classes, namespaces = (
+        {each["metadata"]["name"] for each in kind} for kind in (documents.classes, documents.namespaces)
+    )
+    live = {key: live_topic(before, key) for key in before.topics} if classes or namespaces else {}
+    return [
+        key
+        for key, each in live.items()
+        if each is not None and (each.settings.class_name in classes or key.namespace in namespaces)
+    ]
 
 
 def _around(documents: Documents, state: ClusterState, after: ClusterView) -> Iterator[Step]:
@@ -80,9 +87,12 @@ def _outcome(key: Key, written: Document | None, before: ClusterView, after: Clu
     live, document = before.topics.get(key), after.topics[key]
     in_files = written is not None
     refusal = _refused_by_cluster(key, live, document, after)
-    verdict = judge(after, key) if refusal is None else refusal
+    if refusal is not None:
+        return _refused(key, refusal, live, after.state, in_files=in_files)
+    verdict = judge(after, key)
     if isinstance(verdict, Refusal):
-        return _refused(key, verdict, live, after.state, in_files=in_files)
+        told, done = _of_refused(key, verdict, before, after)
+        return _refused(key, told, live, after.state, done, in_files=in_files)
     own = own_step(written, live, document) if written is not None and after.state.is_there else None
     effective = in_force(verdict, written if written is not None else document)
     notes = list(_notes(key, verdict, after))
@@ -136,11 +146,33 @@ def _refused_by_cluster(key: Key, live: Document | None, document: Document, aft
     return Refusal("ImmutableField", change) if change is not None else None
 
 
-def _refused(key: Key, refusal: Refusal, live: Document | None, state: ClusterState, *, in_files: bool) -> TopicOutcome:
-    notes = ["nothing of what is there is touched: relays that run go on as before"] if live is not None else []
+def _of_refused(
+    key: Key, refusal: Refusal, before: ClusterView, after: ClusterView
+) -> tuple[Refusal, tuple[Step, ...]]:
+    """Return what is said, and what is done to relays that run, where the class no longer allows what they do."""
+    formerly = judge(before, key) if key in before.topics else refusal
+    if isinstance(formerly, Refusal) or "deletionTimestamp" in after.topics[key]["metadata"]:
+        return refusal, ()
+    seen = observe(after, key, refusal, live_topic(before, key), _objects(key, formerly, before, after))
+    return revoked.told(seen, refusal), tuple(steps_of(simulate(seen).actions, seen, _has_record(key, before)))
+
+
+def _refused(
+    key: Key,
+    refusal: Refusal,
+    live: Document | None,
+    state: ClusterState,
+    steps: Sequence[Step] = (),
+    *,
+    in_files: bool,
+) -> TopicOutcome:
+    untouched = live is not None and not steps
+    notes = ["nothing of what is there is touched: relays that run go on as before"] if untouched else []
     if refusal.reason == "ClassNotFound" and not state.is_there:
         notes.append("only the files were looked at: add that of its DelayClass with -f, or use --against cluster")
-    return TopicOutcome(key, Judgement.REFUSED, refusal.reason, refusal.message, notes=notes, in_files=in_files)
+    return TopicOutcome(
+        key, Judgement.REFUSED, refusal.reason, refusal.message, steps=steps, notes=notes, in_files=in_files
+    )
 
 
 def _objects(key: Key, verdict: Accepted, before: ClusterView, after: ClusterView) -> Sequence[Document] | None:

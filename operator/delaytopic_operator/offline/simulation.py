@@ -21,6 +21,7 @@ from delaytopic_operator.decide.plan import (
     DoTopic,
     Plan,
     RemoveFinalizer,
+    StopRelays,
     WriteRecord,
 )
 from delaytopic_operator.decide.planner import plan
@@ -80,6 +81,8 @@ def after(seen: Observation, action: Action) -> Observation:
             return _with_object(seen, document)
         case Delete(document):
             return _without_object(seen, document)
+        case StopRelays(document):
+            return _with_object(seen, {**document, "spec": {**document["spec"], "replicas": 0}})
         case _:
             return seen
 

@@ -7,7 +7,7 @@ state       what is remembered from poll to poll
 assessment  the settings in force, and what the signals ask for under them
 rules       the recommendation, by the first rule that speaks
 conditions  AutoscalingActive and CapacitySufficient
-decision    the number of relays, its sentence and its memory; the budget of the whole operator's steps
+decision    the number of relays, its sentence and its memory
 explain     `kubectl delaytopic why-scale`, in the words of `wording`
 """
 

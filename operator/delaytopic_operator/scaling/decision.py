@@ -1,13 +1,10 @@
-"""The decision: one pure function of the policy, the signals, the memory and the time; and the budget of steps."""
+"""The decision: one pure function of the policy, the signals, the memory and the time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from delaytopic_api.values import AutoscalingMode, ScaleToZero, Suspend
-from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.scaling import conditions, wording
 from delaytopic_operator.scaling.assessment import Assessment, ScalingPolicy, assess
 from delaytopic_operator.scaling.by_hand import TOLD_MS, change_by_hand, explain_change
@@ -38,7 +35,7 @@ class Decision:
     memory: ScalingMemory
     """To be kept once the step was taken."""
     held: ScalingMemory
-    """To be kept where no step was taken: there was none, or it was withheld, refused or deferred."""
+    """To be kept where no step was taken: there was none, or it was withheld or refused."""
     assessment: Assessment | None
     """The assessment behind it; None while the source's partitions are not known."""
     by_hand: str | None = None
@@ -58,23 +55,6 @@ class Decision:
     def wanted(self) -> int:
         """The size that the schedule ahead asks for, whatever holds it."""
         return self.assessment.wanted if self.assessment and self.replicas else self.replicas
-
-    @property
-    def prevents_ms(self) -> int:
-        """The lateness that the step prevents; nothing, if it takes relays away."""
-        return max(0, self.forecast.held_ms - self.forecast.decided_ms) if self.forecast is not None else 0
-
-    def deferred(self, ask_again_ms: int) -> Decision:
-        """Return the decision without its step, which waits for the operator's budget."""
-        why = "waits, as the operator has taken all the steps that it may in a minute."
-        return replace(
-            self,
-            replicas=self.current,
-            reason=Reason.OPERATOR_BUDGET,
-            sentence=f"{self.sentence[:-1]}; {why}",
-            memory=self.held,
-            next_look_ms=min(ask_again_ms, self.next_look_ms),
-        )
 
 
 def decide(policy: ScalingPolicy, current: int, signals: FleetSignals, memory: ScalingMemory, now_ms: int) -> Decision:
@@ -235,54 +215,3 @@ def _external_sentence(mode: AutoscalingMode, replicas: int, assessment: Assessm
     if equal == replicas:
         return f"{sentence}."
     return f"{sentence}; with {wording.count(sizes.partitions, 'partition')}, {equal} would do as much."
-
-
-MINUTE_MS = 60_000
-STEPS_A_MINUTE = 20
-WAITING_LASTS_MS = 45_000
-"""A step that is not asked for again for so long does not wait any more."""
-
-
-class WaitingStep(NamedTuple):
-    """A step that waits, and the lateness that it would prevent."""
-
-    at_ms: int
-    prevents_ms: int
-
-
-class Answer(NamedTuple):
-    """The budget after a question, and when to ask again; None: the step may be taken."""
-
-    budget: Budget
-    ask_again_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """Steps of the last minute, and the steps that wait, by DelayTopic: ask under a lock, keep the answer's budget."""
-
-    steps_a_minute: int = STEPS_A_MINUTE
-    taken_ms: tuple[int, ...] = ()
-    waiting: Mapping[Key, WaitingStep] = field(default_factory=dict)
-
-    def ask(self, key: Key, prevents_ms: int, now_ms: int) -> Answer:
-        """Ask for a step; places are kept for steps that wait and would prevent more lateness."""
-        taken_ms = tuple(at_ms for at_ms in self.taken_ms if now_ms - at_ms < MINUTE_MS)
-        others = {
-            each: step for each, step in self.waiting.items() if each != key and now_ms - step.at_ms <= WAITING_LASTS_MS
-        }
-        ahead = sum(step.prevents_ms > prevents_ms for step in others.values())
-        if len(taken_ms) + ahead < self.steps_a_minute:
-            return Answer(replace(self, taken_ms=(*taken_ms, now_ms), waiting=others))
-        waiting = {**others, key: WaitingStep(now_ms, prevents_ms)}
-        retry_ms = now_ms + WAITING_LASTS_MS // 3
-        ask_again_ms = min(taken_ms[0] + MINUTE_MS, retry_ms) if taken_ms else retry_ms
-        return Answer(replace(self, taken_ms=taken_ms, waiting=waiting), ask_again_ms)
-
-    def returned(self, asked_at_ms: int) -> Budget:
-        """Give back a step that was granted then and not taken."""
-        # After a minute it counts no more, and is forgotten.
-        if asked_at_ms not in self.taken_ms:
-            return self
-        place = self.taken_ms.index(asked_at_ms)
-        return replace(self, taken_ms=(*self.taken_ms[:place], *self.taken_ms[place + 1 :]))

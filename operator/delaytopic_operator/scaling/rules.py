@@ -41,7 +41,6 @@ class Reason(StrEnum):
     PAUSED_SCALE_OUT = "PausedScaleOut"
     SUSPENDED = "Suspended"
     ASLEEP = "Asleep"
-    OPERATOR_BUDGET = "OperatorBudget"
     EXTERNAL_SCALER = "ExternalScaler"
     FIXED = "Fixed"
 

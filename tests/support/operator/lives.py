@@ -27,7 +27,7 @@ from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.execute.executor import Executor
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
 from delaytopic_operator.execute.topics import TopicsExecutor
-from delaytopic_operator.fleet_looks import FleetLooks
+from delaytopic_operator.fleet.looks import FleetLooks
 from delaytopic_operator.kube.client import KubeApi, always
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
@@ -221,7 +221,7 @@ class Life:
         pages: Any = _Pages(world)
         cluster = ClusterObserver(kube, self._store, pages, config)
         observer = Observer(cluster, topics, self._store, config, ClassAudits(pages))
-        metrics, ledger = StatusMetrics(OperatorMetrics()), ScalingLedger(config.scale_steps_per_minute)
+        metrics, ledger = StatusMetrics(OperatorMetrics()), ScalingLedger()
         self._reconciler = Reconciler(
             observer,
             Executor(kube, self._store.get, TopicsExecutor(topics, kube), config, self._guard, lambda _: None),

@@ -1,4 +1,4 @@
-"""A scaling step counts once the Deployment was written: two DelayTopics, a real API server, one step a minute."""
+"""A scaling step counts once the Deployment was written: two DelayTopics, a real API server."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def point() -> Refusing:
 @pytest.fixture
 def life(world: World, point: Refusing) -> Iterator[Life]:
     """Both DelayTopics have one relay, and a minute has gone by since."""
-    life = Life(world, point, scaleStepsPerMinute=1)
+    life = Life(world, point)
     for name in (FIRST, SECOND):
         ask(world, name, relays=1)
         life.live(name)
@@ -80,7 +80,7 @@ def told(world: World, logs: Sequence[MutableMapping[str, Any]]) -> list[str]:
     return [each["delaytopic"].removeprefix(f"{world.team}/") for each in logs if each.get("reason") == "RelayScaled"]
 
 
-def test_a_dry_run_takes_no_step_of_the_fleet(world: World, life: Life) -> None:
+def test_a_dry_run_takes_no_step_and_tells_none(world: World, life: Life) -> None:
     ask(world, FIRST, relays=2, annotations={"delaytopic.dev/dry-run": "true"})
     ask(world, SECOND, relays=2)
 
@@ -92,7 +92,7 @@ def test_a_dry_run_takes_no_step_of_the_fleet(world: World, life: Life) -> None:
     assert told(world, logs) == [SECOND]
 
 
-def test_a_refused_write_takes_no_step_of_the_fleet_and_is_not_told(world: World, life: Life, point: Refusing) -> None:
+def test_a_refused_write_is_no_step_and_is_not_told(world: World, life: Life, point: Refusing) -> None:
     ask(world, FIRST, relays=2)
     ask(world, SECOND, relays=2)
 
@@ -104,16 +104,3 @@ def test_a_refused_write_takes_no_step_of_the_fleet_and_is_not_told(world: World
 
     assert (went_well, relays(world, FIRST), relays(world, SECOND)) == (False, 1, 2)
     assert told(world, logs) == [SECOND]
-
-
-def test_a_second_step_in_a_minute_waits(world: World, life: Life) -> None:
-    ask(world, FIRST, relays=2)
-    ask(world, SECOND, relays=2)
-
-    life.pass_over(FIRST)
-    life.pass_over(SECOND)
-    waiting = (world.find(SECOND) or {})["status"]["scaling"]["reason"]
-    world.now_ms += MINUTE_MS
-    life.pass_over(SECOND)
-
-    assert (relays(world, FIRST), waiting, relays(world, SECOND)) == (2, "OperatorBudget", 2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from delaytopic_cli.kubectl.client import Kubectl
+from delaytopic_cli.kubectl.client import Kubectl, KubectlFailed
 from delaytopic_cli.plan.cluster import read_cluster
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.offline.documents import Documents
@@ -48,3 +48,49 @@ def test_the_settings_of_the_one_operator_are_taken(
     state = read_cluster(ClusterWith(), Documents([], [], []), None)
 
     assert (state.config.namespace, [*state.notes]) == (namespace, notes)
+
+
+class ClusterOfNamespaces(Kubectl):
+    """A cluster with namespaces that may be read one by one, and perhaps listed."""
+
+    may_list = True
+
+    def items(self, *arguments: str) -> list[dict[str, Any]]:
+        if arguments != ("namespaces",):
+            return []
+        if not self.may_list:
+            raise KubectlFailed("namespaces is forbidden", "Forbidden")
+        return [_namespace("shop"), _namespace("billing")]
+
+    def find(self, kind: str, name: str) -> dict[str, Any] | None:
+        return _namespace(name) if name in ("shop", "billing") else None
+
+
+def _namespace(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}}
+
+
+def _named(kind: str) -> dict[str, Any]:
+    return {"kind": kind, "metadata": {"name": "named", "namespace": "shop"}}
+
+
+@pytest.mark.parametrize(
+    ("documents", "may_list", "read"),
+    [
+        (Documents([_named("DelayTopic")], [], [_namespace("new")]), True, {"shop": True, "new": False}),
+        (
+            Documents([], [_named("DelayClass")], [_namespace("new")]),
+            True,
+            {"shop": True, "billing": True, "new": False},
+        ),
+        (Documents([_named("DelayTopic")], [_named("DelayClass")], []), False, {"shop": True}),
+    ],
+)
+def test_namespaces_are_read_that_the_documents_may_take_rights_from(
+    monkeypatch: pytest.MonkeyPatch, documents: Documents, may_list: bool, read: dict[str, bool]
+) -> None:
+    monkeypatch.setattr(ClusterOfNamespaces, "may_list", may_list)
+
+    state = read_cluster(ClusterOfNamespaces(), documents, OperatorConfig())
+
+    assert {name: each is not None for name, each in state.namespaces.items()} == read

@@ -60,11 +60,13 @@ def steps(outcome: Outcome) -> list[str]:
     return [f"{step.action} {step.object.split()[0]}" for step in only(outcome).steps]
 
 
-def converged(*documents: Document, config: OperatorConfig | None = None) -> ClusterState:
+def converged(
+    *documents: Document, config: OperatorConfig | None = None, labels: Mapping[str, str] | None = None
+) -> ClusterState:
     """A cluster to which the documents were applied, and in which the operator has nothing left to do."""
     state = ClusterState(config or OperatorConfig(), is_there=True)
     places = {each["metadata"]["namespace"] for each in documents if each["kind"] == "DelayTopic"}
-    spaces = {name: applied(namespace(name), None, NOW_MS) for name in places}
+    spaces = {name: applied(namespace(name, **(labels or {})), None, NOW_MS) for name in places}
     made, topics = [], []
     for outcome in make_plan(files(*documents), replace(state, namespaces=spaces), NOW_MS).topics:
         written = next(each for each in documents if each["metadata"].get("name") == outcome.key.name)

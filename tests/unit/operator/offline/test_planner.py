@@ -159,6 +159,68 @@ def test_a_change_of_a_class_shows_what_becomes_of_the_delay_topics_that_use_it(
     assert (steps(outcome), only(outcome).in_files) == (["Create ConfigMap", "Update Deployment"], False)
 
 
+def _with_access(on_revoked: str, **access: Any) -> Document:
+    return delay_class(access={"onRevoked": on_revoked, **access})
+
+
+NARROWED = {"sourceTopics": ["billing.*"]}
+SELECTIVE = {"namespaceSelector": {"matchLabels": {"delays": "yes"}}}
+
+
+@pytest.mark.parametrize(
+    ("on_revoked", "planned", "noted"),
+    [
+        ("Keep", [], ["nothing of what is there is touched: relays that run go on as before"]),
+        ("Suspend", [("Scale", "Deployment delaytopic-system/reminders-relay-cpdvynwmq7u3ym5ufb5zbzfy6a", "to 0")], []),
+    ],
+)
+def test_a_class_that_takes_a_right_away_says_what_becomes_of_relays_that_run(
+    on_revoked: str, planned: list[tuple[str, ...]], noted: list[str]
+) -> None:
+    outcome = only(against(STATE, _with_access(on_revoked, **NARROWED)))
+
+    assert (outcome.judgement, outcome.reason, outcome.notes) == (Judgement.REFUSED, "AccessRevoked", noted)
+    assert [(step.action, step.object, step.detail) for step in outcome.steps] == planned
+    assert (outcome.message or "").startswith(
+        "DelayClass standard (access.sourceTopics) no longer allows what the relays do: "
+        "spec.source.topic: shop.reminders.delayed is not allowed"
+    )
+
+
+def test_a_right_is_foretold_to_go_from_objects_that_may_not_be_read() -> None:
+    unseen = replace(STATE, made=(), unseen=frozenset({"delaytopic-system"}))
+
+    outcome = only(against(unseen, _with_access("Suspend", **NARROWED)))
+
+    assert (outcome.reason, [step.action for step in outcome.steps]) == ("AccessRevoked", ["Scale"])
+
+
+def test_a_label_that_a_namespace_loses_is_foretold_to_take_the_right_away() -> None:
+    of_class = _with_access("Suspend", **SELECTIVE)
+    state = converged(of_class, TOPIC, labels={"delays": "yes"})
+
+    assert steps(against(state, of_class, namespace("shop", delays="yes"))) == []
+    outcome = only(against(state, of_class, namespace("shop", delays="no")))
+    assert (outcome.reason, [step.action for step in outcome.steps]) == ("AccessRevoked", ["Scale"])
+
+
+def test_a_namespace_in_the_files_shows_what_becomes_of_the_delay_topics_in_it() -> None:
+    outcome = against(STATE, delay_topic("invoices", "billing"), namespace("billing"), namespace("shop", team="orders"))
+
+    assert [(str(each.key), each.in_files) for each in outcome.topics] == [
+        ("billing/invoices", True),
+        ("shop/reminders", False),
+    ]
+
+
+def test_an_edit_that_is_refused_is_no_right_that_was_taken_away() -> None:
+    narrow = converged(_with_access("Suspend", targetTopics=["shop.*"]), TOPIC)
+
+    outcome = only(against(narrow, delay_topic(target={"topic": "shop.reminders", "allowedTopics": ["billing.*"]})))
+
+    assert (outcome.reason, outcome.steps) == ("TargetNotAllowed", ())
+
+
 def test_an_edit_says_what_it_does_to_what_waits() -> None:
     [live] = STATE.topics
     backlog = {"pending": 1_200, "overdue": 0}

@@ -15,7 +15,7 @@ from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import KafkaUnavailable, ObjectRejected, OperatorError
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
-from delaytopic_operator.fleet_looks import FleetLooks
+from delaytopic_operator.fleet.looks import FleetLooks
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.observation import Observation, Problem
 from delaytopic_operator.reconciler import Reconciler
@@ -65,10 +65,10 @@ class RecordedKube:
 class Reconciliation:
     """The reconciler, the executor and the ledger, between an observation that is given and a status that is kept."""
 
-    def __init__(self, seen: Observation, steps_a_minute: int = 1) -> None:
+    def __init__(self, seen: Observation) -> None:
         self.seen = seen
         self.kube = RecordedKube()
-        self.ledger = ScalingLedger(steps_a_minute)
+        self.ledger = ScalingLedger()
         self.rollouts = RolloutLimiter(CONFIG.rollouts)
         self.plans: list[Plan] = []
         self.events: list[str] = []
@@ -121,12 +121,6 @@ class Reconciliation:
 
     def update(self, seen: Observation, decided: Plan, outcome: Outcome) -> None:
         """Measure nothing."""
-
-    def has_step_left(self) -> bool:
-        """Reserve a step for another DelayTopic; True if there was one."""
-        decided = plan(growing()).step
-        assert decided is not None
-        return self.ledger.reserve(Key(KEY.namespace, "another"), decided) is None
 
     def remembered(self) -> tuple[int | None, int | None] | None:
         """Return the number of relays and the size that the last step led to, as remembered in this process."""

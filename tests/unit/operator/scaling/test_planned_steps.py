@@ -9,7 +9,6 @@ from tests.unit.operator.scaling.steps import REMEMBERED, WITHHELD, growing
 from delaytopic_operator.decide.plan import Apply, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.conditions import instant
-from delaytopic_operator.scaling.rules import Reason
 from delaytopic_operator.scaling.state import Step, Watch
 
 
@@ -39,14 +38,6 @@ def test_a_withheld_deployment_takes_no_step_and_none_is_told_or_written_down(wh
     assert (decided.scaling.changed, decided.step, decided.events) == (True, None, [])
     assert [each.memory for each in decided.actions if isinstance(each, WriteRecord)] == []
     assert (decided.scaling.held.replicas, decided.scaling.held.step) == (1, None)
-
-
-def test_a_step_that_the_budget_refuses_leaves_the_fleet_as_it_is_and_says_so() -> None:
-    decided = plan(growing(step_waits_until_ms=NOW_MS + 500))
-
-    assert decided.scaling is not None
-    assert (decided.step, decided.actions, decided.scaling.replicas) == (None, [], 1)
-    assert (decided.scaling.reason, decided.next_at_ms) == (Reason.OPERATOR_BUDGET, NOW_MS + 500)
 
 
 def test_the_status_tells_the_last_step_that_was_executed() -> None:

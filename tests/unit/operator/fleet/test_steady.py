@@ -13,7 +13,7 @@ from tests.unit.operator.scaling.scenes import source
 from delaytopic_api.documents import ConditionType
 from delaytopic_operator.decide.plan import Apply, WriteRecord
 from delaytopic_operator.decide.planner import plan
-from delaytopic_operator.decide.steady import Numbers, Steady, numbers, steady
+from delaytopic_operator.fleet.steady import Numbers, Steady, numbers, steady
 from delaytopic_operator.model.conditions import UNKNOWN, Condition
 from delaytopic_operator.model.declared_rules import declared
 from delaytopic_operator.model.reconciliation import Key

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from delaytopic_api import DelayClass, DelayTopic, load_document
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.errors import ApiError
+from delaytopic_operator.classes.rules import check_class
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kafka.admin import KafkaClusters
@@ -24,7 +25,6 @@ from delaytopic_operator.observe.observation import ClassObservation, Problem
 from delaytopic_operator.observe.redis import RedisObserver
 from delaytopic_operator.observe.topics import problem_of
 from delaytopic_operator.resources import is_class_audit
-from delaytopic_operator.rules.delay_class import check_class
 from delaytopic_operator.rules.validate import Refusal
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.support.operator.routes import route
 
+from delaytopic_operator.classes.plan import ClassPlan, class_finalizer, plan_class
 from delaytopic_operator.config import OperatorConfig
-from delaytopic_operator.decide.delay_class import ClassPlan, class_finalizer, plan_class
 from delaytopic_operator.decide.plan import Apply, Delete
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.model.reconciliation import Key

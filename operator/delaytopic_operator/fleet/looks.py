@@ -9,9 +9,9 @@ from typing import Final
 
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.decide.plan import Plan
-from delaytopic_operator.decide.steady import Steady, numbers, steady
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.execute.ledgers import ScalingLedger
+from delaytopic_operator.fleet.steady import Steady, numbers, steady
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.observe.observer import Observer
@@ -62,7 +62,7 @@ class FleetLooks:
         if found is None:
             return None
         if found.decision is not None:
-            self._ledger.settle(key, found.decision, reserved=False, executed=False)
+            self._ledger.settle(key, found.decision, executed=False)
             self._metrics.update_scaling(seen, found.decision)
         with self._lock:
             self._known[key] = known

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.support.operator.scenes import NOW_MS, document, seen
 
+from delaytopic_operator.classes.observer import is_accepted
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.conditions import merged
-from delaytopic_operator.observe.delay_class import is_accepted
 
 ALLOWED = document(deleted_ms=None)
 FORBIDDEN = document(deleted_ms=None, source={"topic": "others.a"}, target={"topic": "others.a"})

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from delaytopic_api import DelayClass, load_document
+from delaytopic_operator.classes.rules import check_class
 from delaytopic_operator.config import OperatorConfig
-from delaytopic_operator.rules.delay_class import check_class
 from delaytopic_operator.rules.validate import Refusal
 
 CONFIG = OperatorConfig(namespace="delays", relay_namespaces=["relays"])

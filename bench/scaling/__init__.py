@@ -1,0 +1,1 @@
+"""The worth of each rule of scaling, in simulated days."""

@@ -1,0 +1,1 @@
+"""The numbers of a DelayTopic, looked at between two reconciliations."""
