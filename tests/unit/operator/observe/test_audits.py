@@ -1,4 +1,4 @@
-"""The DelayTopics that the audit of their class is about."""
+"""The DelayTopics that an audit is about."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.operator.scenes import NOW_MS, document, seen
 
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.conditions import merged
-from delaytopic_operator.observe.delay_class import is_accepted
+from delaytopic_operator.observe.audits import is_accepted
 
 ALLOWED = document(deleted_ms=None)
 FORBIDDEN = document(deleted_ms=None, source={"topic": "others.a"}, target={"topic": "others.a"})
