@@ -160,13 +160,13 @@ class InstalledPlatform:
         await_rollout(self.client, RELAY_NAMESPACE, relays_name(Key(team, name)), replicas, seconds=seconds)
 
     def audit(self, team: str, name: str, run: str) -> Object:
-        """Audit a DelayTopic now: the condition that its status gets from the verdict."""
-        return self.audited(team, name, self.start_audit(team, name, run))
+        """Audit the class of a DelayTopic now: the condition that its status gets from the verdict."""
+        return self.audited(team, name, self.start_audit(name, run))
 
-    def start_audit(self, team: str, name: str, run: str) -> str:
-        """Return the Job that audits the class of a DelayTopic, which has begun."""
+    def start_audit(self, name: str, run: str, of_class: str = CLASS) -> str:
+        """Return the Job that audits a class, which has begun."""
         job = f"{name}-{run}-{secrets.token_hex(3)}"
-        cron_job = f"cronjob/{audit_name(class_key(CLASS), OPERATOR_NAMESPACE)}"
+        cron_job = f"cronjob/{audit_name(class_key(of_class), OPERATOR_NAMESPACE)}"
         self.kubectl("create", "job", "-n", RELAY_NAMESPACE, job, f"--from={cron_job}")
         return job
 

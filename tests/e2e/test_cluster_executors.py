@@ -69,7 +69,7 @@ def test_an_audit_finds_every_record_though_one_of_its_executor_pods_is_killed(
 
     await_audit_of(sent.last_due_ms, lateness_ms=LATENESS_MS)
 
-    job = platform.start_audit(team.namespace, NAME, "killed")
+    job = platform.start_audit(NAME, "killed")
     assert wait_until(lambda: len(executors_of(team)) == EXECUTORS, timeout_seconds=PATIENCE_S)
     assert wait_until(has_sorted, timeout_seconds=PATIENCE_S)
     crash(cluster, executors_of(team)[0])

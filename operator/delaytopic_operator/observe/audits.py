@@ -55,7 +55,7 @@ class AuditObserver:
         documents = self._documents(key)
         topics = self._accepted(key, documents.values())
         pods = [each for each in made if each["kind"] == kinds.POD.name and is_run_by_job(each)]
-        self._told.refresh(key, pods, documents.keys(), lambda message: _is_kept(message, documents.get(message.key)))
+        self._told.refresh(key, pods, documents.keys(), lambda message: is_kept(message, documents.get(message.key)))
         return AuditObservation(
             key=key,
             now_ms=now_ms,
@@ -124,7 +124,7 @@ def is_accepted(document: Document) -> bool:
     )
 
 
-def _is_kept(message: VerdictMessage, document: Document | None) -> bool:
+def is_kept(message: VerdictMessage, document: Document | None) -> bool:
     """Tell whether the DelayTopic's status has this verdict or a later one, or nobody writes it."""
     if (
         document is None
