@@ -8,6 +8,7 @@ from random import random
 from delaytopic_process.extras import missing_package
 
 try:
+    from delaytopic_operator.audit_reconciler import AuditReconciler
     from delaytopic_operator.classes.observer import ClassObserver
     from delaytopic_operator.classes.reconciler import ClassReconciler
     from delaytopic_operator.command_line import operator_command
@@ -16,9 +17,10 @@ try:
     from delaytopic_operator.execute.topics import TopicsExecutor
     from delaytopic_operator.fleet.looks import FleetLooks
     from delaytopic_operator.kafka.admin import KafkaClusters
-    from delaytopic_operator.observe.class_audits import ClassAudits
+    from delaytopic_operator.observe.audits import AuditObserver
     from delaytopic_operator.observe.cluster import ClusterObserver
     from delaytopic_operator.observe.observer import Observer
+    from delaytopic_operator.observe.told_verdicts import ToldVerdicts
     from delaytopic_operator.observe.topics import TopicsObserver
     from delaytopic_operator.reconciler import Reconciler
     from delaytopic_operator.report.status import StatusMetrics, StatusWriter
@@ -33,8 +35,8 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
     observe = shell.metrics.observe_kafka
     kafka = KafkaClusters(lambda: _may_write(shell), observe, poll_s=config.poll.ms / 1_000)
     topics = TopicsObserver(kafka, kube)
-    cluster, audits = ClusterObserver(kube, store, shell.pages, config), ClassAudits(shell.pages)
-    observer, metrics = Observer(cluster, topics, store, config, audits), StatusMetrics(shell.metrics)
+    cluster, told = ClusterObserver(kube, store, shell.pages, config), ToldVerdicts(shell.pages)
+    observer, metrics = Observer(cluster, topics, store, config, told), StatusMetrics(shell.metrics)
     ledger = ScalingLedger()
     reconciler = Reconciler(
         observer,
@@ -46,8 +48,8 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
         RolloutLimiter(config.rollouts),
         FleetLooks(observer, ledger, metrics, config, random),
     )
-    classes = ClassReconciler(ClassObserver(cluster, kafka, store, config, audits), kube, shell.events, store)
-    return Reconcilers(reconciler, classes)
+    classes = ClassReconciler(ClassObserver(cluster, kafka, store, config), kube, shell.events, store)
+    return Reconcilers(reconciler, classes, AuditReconciler(AuditObserver(cluster, store, config, told), kube, store))
 
 
 def _may_write(shell: Shell) -> None:

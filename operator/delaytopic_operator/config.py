@@ -12,6 +12,7 @@ from delaytopic_api import Duration
 from delaytopic_api.documents import (
     API_VERSION,
     ApiVersion,
+    CronLine,
     ExecutorCount,
     KubernetesObject,
     Model,
@@ -61,13 +62,13 @@ class ExecutorsConfig(Model):
 
 
 class AuditConfig(Model):
-    """The SLO audit of each DelayTopic, a CronJob."""
+    """The SLO audit: a CronJob for all DelayTopics of a class, or for those without a class of a namespace."""
 
-    schedule: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    """The time that it runs at, as cron, in UTC; an H as minute or hour is another one for each DelayTopic, such as
-    `H * * * *`. Absent: no audit is made by the operator."""
+    schedule: CronLine | None = None
+    """The time that it runs at, as cron, in UTC; an H as minute or hour is another one for each class and namespace,
+    such as `H * * * *`. A class may have a schedule of its own. Absent: no audit is made by the operator."""
     ledger: Annotated[str, Field(min_length=1, max_length=2_048)] | None = None
-    """A URL that Spark takes, or a path below the volume; the DelayTopic's namespace and name are added."""
+    """A URL that Spark takes, or a path below the volume; below it each class and each namespace has a folder."""
     reports_url: Annotated[str, Field(pattern="^https?://", max_length=1_024)] | None = None
     """The URL at which the folder `reports` of the volume, or beside the ledger, is served, for `status.slo.report`.
     Absent: its place in the volume or in the store."""
@@ -95,7 +96,8 @@ class AuditConfig(Model):
     cloud gives rights to the ledger (workload identity)."""
     volume: KubernetesObject | None = None
     """A volume (as in a pod, without its name) that holds the ledger, below /var/lib/delaytopic. Each audit has its own
-    folder of it and no other; where the volume's kind ignores fsGroup, user 65532 has to be able to write to these."""
+    folders of it and no others; where the volume's kind ignores fsGroup, user 65532 has to be able to write to
+    them."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

@@ -9,13 +9,14 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from charts.tools.places import CHART
-from playground.kube.awaiting import await_condition, await_object, condition_of
+from playground.kube.awaiting import await_object, condition_of
 from playground.kube.helm import Helm
 from playground.kube.kube_client import KubeClient, Object
 from playground.kube.kubectl import Kubectl
 from playground.kube.pods import await_rollout, pods_of
 from playground.platform.installation import (
     BOOTSTRAP_SERVERS,
+    CLASS,
     ENABLED,
     INFRASTRUCTURE,
     OPERATOR_NAMESPACE,
@@ -31,9 +32,9 @@ from playground.platform.installation import (
     trial_values,
 )
 from playground.platform.node_data import delete_data
-from playground.platform.pod_runs import message_of_job
+from playground.platform.pod_runs import await_job
 
-from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.model.reconciliation import Key, class_key
 from delaytopic_operator.resources.identity import audit_name, relays_name
 
 API = "/apis/delaytopic.dev/v1beta1"
@@ -159,21 +160,22 @@ class InstalledPlatform:
         await_rollout(self.client, RELAY_NAMESPACE, relays_name(Key(team, name)), replicas, seconds=seconds)
 
     def audit(self, team: str, name: str, run: str) -> Object:
-        """Audit a DelayTopic now: the condition that its status gets from the verdict."""
-        return self.audited(team, name, self.start_audit(team, name, run))
+        """Audit the class of a DelayTopic now: the condition that its status gets from the verdict."""
+        return self.audited(team, name, self.start_audit(name, run))
 
-    def start_audit(self, team: str, name: str, run: str) -> str:
-        """Return the Job that audits a DelayTopic, which has begun."""
+    def start_audit(self, name: str, run: str, of_class: str = CLASS) -> str:
+        """Return the Job that audits a class, which has begun."""
         job = f"{name}-{run}-{secrets.token_hex(3)}"
-        self.kubectl("create", "job", "-n", RELAY_NAMESPACE, job, f"--from=cronjob/{audit_name(Key(team, name))}")
+        cron_job = f"cronjob/{audit_name(class_key(of_class), OPERATOR_NAMESPACE)}"
+        self.kubectl("create", "job", "-n", RELAY_NAMESPACE, job, f"--from={cron_job}")
         return job
 
     def audited(self, team: str, name: str, job: str) -> Object:
         """Return the condition that the status of a DelayTopic gets from the verdict of a Job."""
-        message = message_of_job(self.client, RELAY_NAMESPACE, job, seconds=300)
-        wanted = message["condition"]
-        path = f"{API}/namespaces/{team}/delaytopics/{name}"
-        found = await_condition(self.client, path, "SLOMet", wanted["status"], reason=wanted["reason"], seconds=60)
+        began = await_job(self.client, RELAY_NAMESPACE, job, seconds=300)["metadata"]["creationTimestamp"]
+        found = self.client.get(f"{API}/namespaces/{team}/delaytopics/{name}")
+        # The Job ends well once the status has its verdict.
+        assert found["status"]["slo"]["auditedAt"] >= began, f"{name} has no verdict of {job}"
         return condition_of(found, "SLOMet")
 
     def remove(self) -> None:

@@ -56,10 +56,15 @@ def start_pod(client: KubeClient, namespace: str, name: str, image: str, command
     return PodRun(client, namespace, name)
 
 
-def message_of_job(client: KubeClient, namespace: str, name: str, seconds: float) -> dict[str, Any]:
-    """Return what a pod of a Job left as termination message, once the Job has ended. Raises PodFailed, NotInTime."""
-    await_object(client, f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}", _has_ended, seconds=seconds)
-    return _message(client, pods_of(client, namespace, **{"batch.kubernetes.io/job-name": name}))
+def await_job(client: KubeClient, namespace: str, name: str, seconds: float) -> Object:
+    """Return a Job once it has ended. Raises PodFailed unless it ended well, and NotInTime."""
+    path = f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}"
+    found = await_object(client, path, _has_ended, seconds=seconds)
+    pods = pods_of(client, namespace, **{"batch.kubernetes.io/job-name": name})
+    if not any(_phase(pod) == "Succeeded" for pod in pods):
+        raise PodFailed(_no_success(client, pods))
+    assert found is not None
+    return found
 
 
 def restricted_pod(image: str, command: Sequence[str]) -> Object:
@@ -88,8 +93,12 @@ def _message(client: KubeClient, pods: Sequence[Object]) -> dict[str, Any]:
     """Of the one that succeeded."""
     text = next((_termination_message(pod) for pod in pods if _phase(pod) == "Succeeded"), None)
     if text is None:
-        raise PodFailed("no pod succeeded:\n" + "\n".join(_last_words(client, pod) for pod in pods))
+        raise PodFailed(_no_success(client, pods))
     return dict(json.loads(text))
+
+
+def _no_success(client: KubeClient, pods: Sequence[Object]) -> str:
+    return "no pod succeeded:\n" + "\n".join(_last_words(client, pod) for pod in pods)
 
 
 def _last_words(client: KubeClient, pod: Object) -> str:

@@ -1,43 +1,52 @@
-"""One audit for all DelayTopics of a class on a real cluster: one pod, whose verdicts the operator asks for."""
+"""The audit of all DelayTopics of a class on a real cluster: one pod, which is killed once, and a verdict on each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from playground.kube.awaiting import await_object, condition_of
+from playground.cluster.clusters import Cluster
 from playground.kube.kube_client import Object
 from playground.kube.pods import pods_of
 from playground.platform.installation import RELAY_NAMESPACE, delay_class
 from playground.platform.installed_platform import InstalledPlatform
+from playground.platform.moments import await_audit_of
 from playground.traffic.plan import Plan
+from tests.e2e.support.storm import crash, is_running
 from tests.e2e.support.team import MakeTeam, Sending, Team
+
+from delaytopic_process.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
 TOGETHER = "together"
-BUSY, IDLE = "busy", "idle"
+BUSY = "busy"
+IDLE = [f"idle-{number:02}" for number in range(49)]
+"""Without relays: an audit has no need of them."""
 RECORDS = 2_000
 PER_SECOND = 200
 LATENESS_MS = 15_000
 """One that a slow machine does not exceed."""
-PATIENCE_S = 420
-"""For Spark to start beside everything else, and for rounds of a minute until the last record can be judged."""
+PATIENCE_S = 240
 
 
 @pytest.fixture(scope="module")
 def team(platform: InstalledPlatform, make_team: MakeTeam) -> Iterator[Team]:
-    """Two DelayTopics of a class of their own, which goes again, as classes are everybody's."""
+    """Fifty DelayTopics of a class of their own, which goes again, as classes are everybody's."""
     together = delay_class()
     together["metadata"] = {"name": TOGETHER}
-    together["spec"]["audit"] = {"every": "1m"}
+    together["spec"]["defaults"] = {**together["spec"].get("defaults", {}), "partitions": 1}
     platform.kubectl.apply([together])
     team = make_team(TOGETHER)
-    for name in (BUSY, IDLE):
-        team.apply(name, delayClassName=TOGETHER, slo={"lateness": f"{LATENESS_MS}ms"})
-    team.await_ready(BUSY, IDLE)
+    given = {"delayClassName": TOGETHER, "slo": {"lateness": f"{LATENESS_MS}ms"}}
+    team.apply(BUSY, **given)
+    nobody = {"autoscaling": {"mode": "Fixed"}, "relay": {"replicas": 0}}
+    platform.kubectl.apply([team.document(name, **given, **nobody) for name in IDLE])
+    team.await_ready(BUSY)
+    for name in IDLE:
+        team.await_condition(name, "TopicsReady", seconds=240)
     yield team
-    platform.kubectl("delete", "delaytopic", "--all", "-n", team.namespace, "--timeout=2m")
+    platform.kubectl("delete", "delaytopic", "--all", "-n", team.namespace, "--timeout=4m")
     platform.kubectl("delete", "delayclass", TOGETHER, "--timeout=1m")
 
 
@@ -49,25 +58,27 @@ def sent(team: Team) -> Sending:
     return sending
 
 
-def audit_pods(team: Team) -> list[Object]:
-    """Return the pods of the class's audit."""
-    pods = pods_of(team.client, RELAY_NAMESPACE, **{"app.kubernetes.io/name": "delaytopic-audit"})
-    return [pod for pod in pods if pod["metadata"].get("annotations", {}).get("delaytopic.dev/delay-class") == TOGETHER]
+def pods_of_job(team: Team, job: str) -> list[Object]:
+    """Return the pods that a Job has made."""
+    return pods_of(team.client, RELAY_NAMESPACE, **{"batch.kubernetes.io/job-name": job})
 
 
-@pytest.mark.usefixtures("sent")
-def test_one_pod_tells_the_verdict_on_each_delay_topic_of_a_class(team: Team) -> None:
-    def has_judged_all(found: Object | None) -> bool:
-        said = str(condition_of(found or {}, "SLOMet").get("message", ""))
-        return said.startswith(f"{RECORDS:,} records: ")
+def test_each_of_fifty_delay_topics_has_its_verdict_though_the_only_pod_is_killed_once(
+    cluster: Cluster, platform: InstalledPlatform, team: Team, sent: Sending
+) -> None:
+    def has_sorted() -> bool:
+        return " sorting " in platform.kubectl.run("logs", "-n", RELAY_NAMESPACE, f"job/{job}").stdout
 
-    busy = await_object(team.client, team.path(BUSY), has_judged_all, seconds=PATIENCE_S)
+    await_audit_of(sent.last_due_ms, lateness_ms=LATENESS_MS)
 
-    assert busy is not None
-    condition = condition_of(busy, "SLOMet")
+    job = platform.start_audit(TOGETHER, "killed", TOGETHER)
+    assert wait_until(has_sorted, timeout_seconds=PATIENCE_S, poll_seconds=1)
+    (pod,) = filter(is_running, pods_of_job(team, job))
+    crash(cluster, pod)
+    condition = platform.audited(team.namespace, BUSY, job)
+
     everything = f"{RECORDS:,} records: every one arrived or is accounted for, once, and on time as agreed."
     everything += " 100% on time, of 99.9%; error budget left: 100%."
     assert (condition["status"], condition["reason"], condition["message"]) == ("True", "Met", everything)
-    assert team.topic(IDLE)["status"]["slo"]["verdict"] == "Met"
-    (pod,) = audit_pods(team)
-    assert [each["restartCount"] for each in pod["status"]["containerStatuses"]] == [0]
+    assert {team.topic(name)["status"]["slo"]["verdict"] for name in IDLE} == {"Met"}
+    assert len(pods_of_job(team, job)) == 2

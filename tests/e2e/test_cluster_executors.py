@@ -56,9 +56,9 @@ def sent(team: Team) -> Sending:
 
 
 def executors_of(team: Team) -> list[Object]:
-    """Return the executor pods of the team's audit that run."""
-    labels = {"delaytopic.dev/namespace": team.namespace, "app.kubernetes.io/component": "audit-executor"}
-    return [pod for pod in pods_of(team.client, RELAY_NAMESPACE, **labels) if is_running(pod)]
+    """Return the executor pods of the audit of the team's class that run."""
+    pods = pods_of(team.client, RELAY_NAMESPACE, **{"app.kubernetes.io/component": "audit-executor"})
+    return [pod for pod in pods if is_running(pod)]
 
 
 def test_an_audit_finds_every_record_though_one_of_its_executor_pods_is_killed(
@@ -69,7 +69,7 @@ def test_an_audit_finds_every_record_though_one_of_its_executor_pods_is_killed(
 
     await_audit_of(sent.last_due_ms, lateness_ms=LATENESS_MS)
 
-    job = platform.start_audit(team.namespace, NAME, "killed")
+    job = platform.start_audit(NAME, "killed")
     assert wait_until(lambda: len(executors_of(team)) == EXECUTORS, timeout_seconds=PATIENCE_S)
     assert wait_until(has_sorted, timeout_seconds=PATIENCE_S)
     crash(cluster, executors_of(team)[0])

@@ -30,10 +30,11 @@ from delaytopic_cli.audit.publishing import (
     publish_bug,
     publish_failure,
     show_progress,
+    tell_failure,
     tell_local,
 )
 from delaytopic_cli.audit.rounds import Topics, audit_in_rounds
-from delaytopic_cli.audit.serving import Verdicts, live_seconds, serving
+from delaytopic_cli.audit.serving import LONGEST_WAIT_S, Verdicts, serving
 from delaytopic_cli.commands.options import client_settings, kafka_options, refuse_moved_clock, split_pair
 from delaytopic_process.command_line import NearChoice, listen_address
 from delaytopic_process.errors import InputError
@@ -64,7 +65,7 @@ SOONEST_MS: Final = 1_000
 @click.option(
     "--serve",
     metavar="HOST:PORT",
-    help="With --every: serve /verdicts and /livez over HTTP there, such as on 0.0.0.0:8080.",
+    help="Serve /verdicts over HTTP there, such as on 0.0.0.0:8080, and end once they were kept, or after 10m.",
 )
 @click.option("--any-clock", is_flag=True, help="Take CreateTime for when records arrived.")
 @click.option(
@@ -89,7 +90,7 @@ def run(**given: Any) -> int:
       delaytopic audit run -f examples/reminders.yaml --window 1h -b broker-1:9092
       kubectl get delaytopics,delayclasses -A -o yaml | delaytopic audit run -f - --ledger s3a://audits/ledger
       delaytopic audit run -f delaytopic.yaml -b broker-1:9092 --every 1m --push http://pushgateway:9091
-      delaytopic audit run -f delaytopics/ --relay-config relay.yaml --every 10m --serve 0.0.0.0:8080
+      delaytopic audit run -f delaytopics/ --relay-config relay.yaml --serve 0.0.0.0:8080
       spark-submit --driver-memory 2g .../delaytopic_cli/__main__.py audit run -f delaytopic.yaml
     """
     _refuse_contradictions(given)
@@ -104,19 +105,49 @@ def run(**given: Any) -> int:
 
     if given["every"] is not None:
         return _go_on(topics, audit_all, given)
+    if given["serve"] is None:
+        return _once(topics, kafka, client, audit_all, given)
+    return _serve(lambda: _once(topics, kafka, client, audit_all, given), given)
+
+
+def _once(
+    topics: Topics,
+    kafka: KafkaClient,
+    client: dict[str, str],
+    audit_all: Callable[[SparkSession, Topics], list[int]],
+    given: dict[str, Any],
+) -> int:
+    """Audit once, and return the exit code."""
     # Without Spark no store takes a report that there is no verdict.
     audited, codes = (topics, []) if is_url(given["output"]) else _with_topics(topics, kafka, client, given)
     if not audited:
         return max(codes)
-    return _with_spark(topics, given, lambda spark: max([*codes, *audit_all(spark, audited)]))
+    return _with_spark(topics, given, lambda spark: _code_of([*codes, *audit_all(spark, audited)], given))
+
+
+def _code_of(codes: list[int], given: dict[str, Any]) -> int:
+    """Return the greatest exit code; with --exit-zero a verdict on any DelayTopic is success: they were told apart."""
+    return 0 if given["exit_zero"] and 0 in codes else max(codes)
+
+
+def _serve(audit: Callable[[], int], given: dict[str, Any]) -> int:
+    """Audit, and serve the verdicts until their reader has kept them."""
+    verdicts = given["verdicts"] = Verdicts()
+    with serving(listen_address("--serve", given["serve"]), verdicts) as port:
+        _progress(given)(f"serving verdicts on port {port}")
+        code = audit()
+        if not verdicts.await_kept(LONGEST_WAIT_S):
+            # The next audit's verdicts take the place of these, and their page is at --output.
+            _progress(given)(f"nobody has kept the verdicts for {LONGEST_WAIT_S / 60:.0f} minutes")
+        return code
 
 
 def _refuse_contradictions(given: dict[str, Any]) -> None:
     """Raise InputError for options that make no sense beside others."""
     if given["every"] is None:
-        if given["serve"] is not None:
-            raise InputError("--serve is for audits that go on: give --every, too")
         return
+    if given["serve"] is not None:
+        raise InputError("--serve is for an audit that ends: leave out --every")
     if given["restart"]:
         raise InputError("--restart begins anew once: run it without --every first")
     if given["every"].ms < SOONEST_MS:
@@ -127,10 +158,7 @@ def _topics(given: dict[str, Any]) -> list[Settings]:
     """Return the DelayTopics of the file as it is now; raises InputError, and ApiError."""
     # Of those that go on, a file that is read again may have DelayTopics later.
     may_be_none = given["every"] is not None and given["file"] != STANDARD_INPUT
-    topics = audited_topics(given["file"], given["name"], may_be_none=may_be_none)
-    if given["status_file"] and len(topics) > 1:
-        raise InputError("--status-file is for one DelayTopic: choose it with --name")
-    return topics
+    return audited_topics(given["file"], given["name"], may_be_none=may_be_none)
 
 
 def _with_topics(
@@ -144,26 +172,19 @@ def _with_topics(
 
 
 def _go_on(topics: Topics, audit_all: Callable[[SparkSession, Topics], list[int]], given: dict[str, Any]) -> int:
-    """Audit in rounds until the process is told to end, and serve the verdicts meanwhile if that is asked for."""
-    verdicts, every = Verdicts(monotonic), given["every"]
+    """Audit in rounds until the process is told to end."""
 
     def audit_again_and_again(spark: SparkSession) -> NoReturn:
         audit_in_rounds(
-            every,
+            given["every"],
             topics,
             read=lambda: topics if given["file"] == STANDARD_INPUT else _topics(given),
             audit_all=lambda present: _insist_on_spark(spark, audit_all(spark, present)),
-            verdicts=verdicts,
             clock_s=monotonic,
             sleep=sleep,
         )
 
-    if given["serve"] is None:
-        return _with_spark(topics, given, audit_again_and_again)
-    given["verdicts"] = verdicts
-    with serving(listen_address("--serve", given["serve"]), verdicts, live_seconds(every)) as port:
-        _progress(given)(f"serving verdicts on port {port}")
-        return _with_spark(topics, given, audit_again_and_again)
+    return _with_spark(topics, given, audit_again_and_again)
 
 
 def _with_spark(topics: Topics, given: dict[str, Any], work: Callable[[SparkSession], int]) -> int:
@@ -172,7 +193,8 @@ def _with_spark(topics: Topics, given: dict[str, Any], work: Callable[[SparkSess
         _progress(given)("starting Spark")
         spark = _spark(given)
     except AuditError as error:
-        return publish_failure(error, full_name(topics[0]), given) if topics else fail(error)
+        tell_failure(error, map(full_name, topics), given)
+        return fail(error)
     try:
         return work(spark)
     except SparkMissingError as error:
@@ -220,7 +242,7 @@ def _audit(
     except AuditError as error:
         return [publish_failure(error, name, given) for name in names]
     except Exception as error:
-        if given["every"] is None:
+        if given["every"] is None and given["serve"] is None:
             raise
         return [publish_bug(error, name, given) for name in names]
     codes = []

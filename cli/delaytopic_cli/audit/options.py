@@ -63,12 +63,9 @@ def ledger_options(command: F) -> F:
         click.option("--window", type=DurationOption(), help="What the report covers. Default: the SLO's own window."),
         click.option("--push", metavar="URL", help="Push the metrics to this Prometheus push gateway, too."),
         click.option(
-            "--status-file",
-            metavar="FILE",
-            help="Write the verdict there, too, as a small JSON document: for a container's /dev/termination-log.",
-        ),
-        click.option(
-            "--exit-zero", is_flag=True, help="End with 0 when an objective was missed, too: the job did its work."
+            "--exit-zero",
+            is_flag=True,
+            help="End with 0 when an objective was missed, too, or there is no verdict on some: the job did its work.",
         ),
         click.option("-q", "--quiet", is_flag=True, help="Say only the verdict."),
     )

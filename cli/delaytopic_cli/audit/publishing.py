@@ -1,9 +1,10 @@
-"""Edge: the outcome of a `audit` command: files, metrics, the verdict on the terminal, the status file and page."""
+"""Edge: the outcome of a `audit` command: files, metrics, the verdict on the terminal, and on its page."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from traceback import format_exception
 from typing import Any, Final
@@ -18,14 +19,13 @@ from delaytopic_audit.outputs import push_metrics, put_outputs, write_outputs
 from delaytopic_audit.report import no_verdict, slo_condition, slo_status
 from delaytopic_local.session.state import last_report, running_states
 from delaytopic_process.command_line import echo, echo_lines, printable, styled
-from delaytopic_process.errors import InputError
 
 CANNOT_JUDGE = 2
 EXIT_CODES = {Verdict.MET: 0, Verdict.MISSED: 1, Verdict.CANNOT_JUDGE: CANNOT_JUDGE}
 _COLOURS = {Verdict.MET: "green", Verdict.MISSED: "red", Verdict.CANNOT_JUDGE: "yellow"}
 _STARTED_S = time.monotonic()
 LARGEST_BYTES: Final = 4_096
-"""The size up to which Kubernetes keeps a container's termination message."""
+"""The size of a verdict as it is served: the operator keeps those of thousands."""
 _CUT: Final = "..."
 
 
@@ -36,7 +36,8 @@ def is_url(output: str) -> bool:
 
 def publish(result: Report, given: dict[str, Any], spark: SparkSession | None = None) -> int:
     """Write the outputs, say the verdict, and return its exit code; raises AuditError. A URL needs Spark."""
-    folder = result.delay_topic.replace("/", ".")
+    # A folder for each namespace, so that a tenant may be let read its own and no others.
+    folder = result.delay_topic
     if is_url(given["output"]):
         assert spark is not None
         page = put_outputs(result, spark, f"{given['output'].rstrip('/')}/{folder}")
@@ -83,9 +84,15 @@ def tell_local(result: Report | AuditError, settings: Settings, bootstrap_server
 
 
 def publish_failure(error: AuditError, delay_topic: str, given: dict[str, Any]) -> int:
-    """Say why there is no verdict on the DelayTopic (`namespace/name`), as a verdict, too; raises InputError."""
-    _tell(no_verdict(delay_topic, str(error).splitlines(), clock_ms()), None, given)
+    """Say why there is no verdict on the DelayTopic (`namespace/name`), as a verdict, too."""
+    tell_failure(error, [delay_topic], given)
     return fail(error, delay_topic)
+
+
+def tell_failure(error: AuditError, delay_topics: Iterable[str], given: dict[str, Any]) -> None:
+    """Tell why there is no verdict on these DelayTopics, as a verdict on each."""
+    for name in delay_topics:
+        _tell(no_verdict(name, str(error).splitlines(), clock_ms()), None, given)
 
 
 def publish_bug(error: Exception, delay_topic: str, given: dict[str, Any]) -> int:
@@ -135,18 +142,8 @@ def status_text(document: dict[str, Any]) -> str:
     return _json({**document, "condition": {**condition, "message": message}})
 
 
-def write_status(report: Report, place: str | None, file: str) -> None:
-    """Write over the file, in place, as a mounted one cannot be replaced; raises InputError."""
-    try:
-        Path(file).write_text(status_text(status_document(report, place)), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"--status-file: {file} cannot be written: {error.strerror}") from error
-
-
 def _tell(report: Report, place: str | None, given: dict[str, Any]) -> None:
-    """Give the verdict to its readers: the status file's, and those who ask over HTTP. Raises InputError."""
-    if given["status_file"]:
-        write_status(report, place, given["status_file"])
+    """Give the verdict to whoever asks over HTTP."""
     if given.get("verdicts") is not None:
         given["verdicts"].put(status_document(report, place))
 

@@ -7,9 +7,7 @@ from typing import NoReturn
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.errors import ApiError
-from delaytopic_cli.audit.documents import full_name
 from delaytopic_cli.audit.publishing import fail
-from delaytopic_cli.audit.serving import Verdicts
 from delaytopic_process.errors import InputError
 
 Topics = Sequence[Settings]
@@ -21,7 +19,6 @@ def audit_in_rounds(
     *,
     read: Callable[[], Topics],
     audit_all: Callable[[Topics], object],
-    verdicts: Verdicts,
     clock_s: Callable[[], float],
     sleep: Callable[[float], object],
 ) -> NoReturn:
@@ -31,10 +28,7 @@ def audit_in_rounds(
     """
     while True:
         began_s = clock_s()
-        verdicts.round_began()
         audit_all(topics)
-        verdicts.keep_only({full_name(each) for each in topics})
-        verdicts.round_ended()
         sleep(max(0.0, began_s + every.ms / 1_000 - clock_s()))
         topics = _read_again(read, topics)
 

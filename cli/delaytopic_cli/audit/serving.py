@@ -1,26 +1,24 @@
-"""Edge: the newest verdicts of audits that go on, over HTTP: /livez and /verdicts. But for the server itself, pure."""
+"""Edge: the verdicts of an audit over HTTP, `/verdicts`, until somebody has kept them. All but the server is pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from secrets import token_hex
-from threading import Lock
+from threading import Condition
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
-from delaytopic_api import Duration
 from delaytopic_cli.audit.publishing import status_text
 from delaytopic_process.errors import InputError
-from delaytopic_process.pages import Answer, CannotListen, Health, Pages, health_answer
+from delaytopic_process.pages import Answer, CannotListen, Pages
 
 NDJSON: Final = "application/x-ndjson"
 PAGE_LINES: Final = 500
-LEAST_LIVE_S: Final = 3_600
-"""An audit of many records may take long: a new process would begin it anew."""
-LIVE_ROUNDS: Final = 3
+LONGEST_WAIT_S: Final = 600.0
+"""The time that the verdicts wait for their reader, such as an operator that is being upgraded."""
 
 
 class _Verdict(NamedTuple):
@@ -29,83 +27,58 @@ class _Verdict(NamedTuple):
 
 
 class Verdicts:
-    """The newest status document of each DelayTopic, and the last sign of life. For any thread."""
+    """The status document of each DelayTopic, and how many of them their reader has kept. For any thread."""
 
-    def __init__(self, clock_s: Callable[[], float]) -> None:
-        """`clock_s` is one that is never set. The first round has as long to begin as others have to end."""
-        self._clock_s = clock_s
-        self._lock = Lock()
+    def __init__(self) -> None:
+        self._changed = Condition()
         self._process = token_hex(4)
-        self._number = 0
+        self._kept = 0
         self._verdicts: dict[str, _Verdict] = {}
-        self._sign = "this process began"
-        self._sign_s = clock_s()
+        self._number = 0
 
     def put(self, document: dict[str, Any]) -> None:
-        """Take a DelayTopic's status document in the place of the one before: a sign of life."""
+        """Take a DelayTopic's status document, in the place of the one before."""
         text = status_text(document)
-        with self._lock:
+        with self._changed:
             self._number += 1
             self._verdicts[document["delayTopic"]] = _Verdict(self._number, text)
-        self._saw("the last verdict was given")
-
-    def keep_only(self, names: Collection[str]) -> None:
-        """Drop the verdicts on all other DelayTopics; `names` are as in `namespace/name`."""
-        with self._lock:
-            self._verdicts = {name: verdict for name, verdict in self._verdicts.items() if name in names}
 
     def after(self, mark: str) -> list[str]:
         """Return a page of documents, each as one line of JSON, in the order in which they were given.
 
         They are those that came after a mark, which is in the last line: `{"after": "..."}`. All of them, where the
-        mark is none of this process. Not by their own times: an audit that began earlier may end later.
+        mark is none of this process.
         """
-        with self._lock:
-            process, _, number = mark.partition("-")
-            seen = int(number) if process == self._process and number.isdigit() else 0
+        with self._changed:
+            seen = self._number_of(mark)
             news = sorted(verdict for verdict in self._verdicts.values() if verdict.number > seen)[:PAGE_LINES]
             last = news[-1].number if news else seen
             return [*(verdict.text for verdict in news), json.dumps({"after": f"{self._process}-{last}"})]
 
-    def round_began(self) -> None:
-        """Take it for a sign of life."""
-        self._saw("the present round began")
+    def note_kept(self, mark: str) -> None:
+        """Note that the reader has written down all that came up to a mark: it will not ask for that again."""
+        with self._changed:
+            self._kept = max(self._kept, self._number_of(mark))
+            self._changed.notify_all()
 
-    def round_ended(self) -> None:
-        """Take it for a sign of life."""
-        self._saw("the last round ended")
+    def await_kept(self, longest_s: float) -> bool:
+        """Wait until the reader has kept all of them, for so long at most; return whether it has."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._kept >= self._number, longest_s)
 
-    def health(self, live_s: float) -> Health:
-        """Tell whether the last sign of life is younger than `live_s`."""
-        now_s = self._clock_s()
-        with self._lock:
-            sign, age_s = self._sign, now_s - self._sign_s
-        if age_s < live_s:
-            return Health(True, "ok")
-        return Health(False, f"{sign} {age_s:.0f} s ago, and nothing since; {live_s:.0f} s are the limit")
-
-    def _saw(self, sign: str) -> None:
-        now_s = self._clock_s()
-        with self._lock:
-            self._sign, self._sign_s = sign, now_s
-
-
-def live_seconds(every: Duration) -> float:
-    """Return how long after its last sign of life a service of such rounds still counts as alive."""
-    return max(LEAST_LIVE_S, LIVE_ROUNDS * every.ms / 1_000)
+    def _number_of(self, mark: str) -> int:
+        process, _, number = mark.partition("-")
+        return int(number) if process == self._process and number.isdecimal() else 0
 
 
 @contextmanager
-def serving(address: tuple[str, int], verdicts: Verdicts, live_s: float) -> Iterator[int]:
-    """Serve the pages meanwhile, from threads of their own, and yield the port; port 0 takes any free one.
+def serving(address: tuple[str, int], verdicts: Verdicts) -> Iterator[int]:
+    """Serve the page meanwhile, from threads of its own, and yield the port; port 0 takes any free one.
 
     Raises InputError when the address cannot be had.
     """
     host, port = address
-    pages = {
-        "/livez": lambda _: health_answer(verdicts.health(live_s)),
-        "/verdicts": lambda request: _verdicts_answer(verdicts, request.parameters),
-    }
+    pages = {"/verdicts": lambda request: _verdicts_answer(verdicts, request.parameters)}
     server = Pages("delaytopic-audit", host, port, pages)
     try:
         server.start()
@@ -120,5 +93,7 @@ def serving(address: tuple[str, int], verdicts: Verdicts, live_s: float) -> Iter
 
 
 def _verdicts_answer(verdicts: Verdicts, parameters: str) -> Answer:
-    mark = parse_qs(parameters).get("after", [""])[0]
-    return Answer(HTTPStatus.OK, NDJSON, "".join(f"{line}\n" for line in verdicts.after(mark)).encode())
+    asked = parse_qs(parameters)
+    verdicts.note_kept(asked.get("kept", [""])[0])
+    lines = verdicts.after(asked.get("after", [""])[0])
+    return Answer(HTTPStatus.OK, NDJSON, "".join(f"{line}\n" for line in lines).encode())

@@ -21,6 +21,7 @@ from delaytopic_api.documents.connection import (
 from delaytopic_api.documents.delay_class import (
     AccessSpec,
     AuditTemplate,
+    CronLine,
     DelayClass,
     DelayClassSpec,
     ExecutorCount,
@@ -99,6 +100,7 @@ __all__ = [
     "Condition",
     "ConditionStatus",
     "ConditionType",
+    "CronLine",
     "DelayClass",
     "DelayClassSpec",
     "DelayClassStatus",

@@ -24,6 +24,7 @@ from delaytopic_api.values.quantity import Quantity
 
 TopicTemplates = Annotated[list[TopicTemplate], Field(max_length=100), AS_SET]
 Globs = Annotated[list[Glob], Field(max_length=100), AS_SET]
+CronLine = Annotated[str, Field(min_length=1, max_length=100)]
 ExecutorCount = Annotated[int, Field(strict=True, ge=1, le=1_000)]
 
 
@@ -66,8 +67,8 @@ class AccessSpec(Model):
     on_revoked: OnRevoked = OnRevoked.KEEP
     """The fate of relays that run when namespaceSelector, sourceTopics or targetTopics no longer allow their namespace
     or topics. Keep: they run on with the class's login, as they are. Suspend: they are scaled to zero, even if the
-    DelayTopic is paused, and no audit begins; topics, offsets and backlog stay, and relays go on by themselves when
-    they are allowed again. The status says AccessRevoked in both cases."""
+    DelayTopic is paused; topics, offsets and backlog stay, and relays go on by themselves when they are allowed again.
+    In both cases the status says AccessRevoked, and no further audit reads the topics."""
 
 
 class AllowedPodTemplate(Model):
@@ -194,11 +195,11 @@ class ExecutorsTemplate(Model):
 
 
 class AuditTemplate(Model):
-    """Settings of the audits of the class's DelayTopics."""
+    """Settings of the audit of the class's DelayTopics, which is one CronJob for all of them."""
 
-    every: Annotated[Duration, between("1m", "24h")] | None = None
-    """Audit all DelayTopics of the class so often, such as 5m, one after the other, in one pod that goes on (mode Job):
-    one Spark starts for all of them. Absent: a CronJob for each DelayTopic, on the operator's schedule."""
+    schedule: CronLine | None = None
+    """The times of the audit as a cron line in UTC, such as `*/15 * * * *`; an H as minute or hour is another number
+    for each class, as in `H * * * *`. Absent: the operator's, without which there are no audits at all."""
     mode: AuditMode | None = None
     """Job: an audit is one pod. Kubernetes: its pod is Spark's driver, and asks the API server for executor pods; the
     operator has to name an account for that. Absent: the operator's."""

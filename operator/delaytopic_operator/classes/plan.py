@@ -1,4 +1,4 @@
-"""The status of a DelayClass, its protection while it is used, and the audit of all its DelayTopics. Pure.
+"""The status of a DelayClass, and its protection while it is used. Pure.
 
 Several operators may share a class, each with DelayTopics of its own. Each holds the class by a finalizer of its own;
 the status is written by one of them, so that they do not write against each other.
@@ -7,17 +7,13 @@ the status is written by one of them, so that they do not write against each oth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from delaytopic_api.documents import API_VERSION, ConditionType
-from delaytopic_api.errors import Refused
-from delaytopic_operator.decide.drift import drift
-from delaytopic_operator.decide.plan import Apply, Delete
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, merged
 from delaytopic_operator.model.transitions import Event, transition_events
-from delaytopic_operator.observe.observation import ClassObservation, address_of
-from delaytopic_operator.resources import class_audit_objects
+from delaytopic_operator.observe.observation import ClassObservation
 
 MOST_NAMED: Final = 5
 IN_USE: Final = "delaytopic.dev/in-use"
@@ -34,8 +30,6 @@ class ClassPlan:
     events: Sequence[Event] = ()
     """To be told once the status is written."""
     next_at_ms: int | None = None
-    actions: Sequence[Apply | Delete] = ()
-    """To be done for the audit of all its DelayTopics."""
 
 
 def class_finalizer(operator_namespace: str) -> str:
@@ -45,10 +39,8 @@ def class_finalizer(operator_namespace: str) -> str:
 
 def plan_class(seen: ClassObservation) -> ClassPlan:
     """Decide what to write of a class now."""
-    return replace(_plan(seen), actions=_audit_actions(seen)) if seen.document is not None else ClassPlan()
-
-
-def _plan(seen: ClassObservation) -> ClassPlan:
+    if seen.document is None:
+        return ClassPlan()
     holds = class_finalizer(seen.config.namespace) in (seen.metadata.get("finalizers") or ())
     next_at_ms = seen.now_ms + seen.config.poll.ms
     if seen.is_going and not seen.users:
@@ -62,24 +54,6 @@ def _plan(seen: ClassObservation) -> ClassPlan:
         return ClassPlan(held=held, next_at_ms=next_at_ms)
     events = transition_events(seen.status.get("conditions") or (), status["conditions"])
     return ClassPlan(held, _document(seen, status), events, next_at_ms)
-
-
-def _audit_actions(seen: ClassObservation) -> tuple[Apply | Delete, ...]:
-    """List what to write or to remove; nothing while it is not known what is wanted."""
-    if seen.accepted is None or seen.secrets_version is None:
-        return ()
-    try:
-        wanted = class_audit_objects(seen.accepted, seen.topics, seen.secrets_version, seen.config)
-    except Refused:
-        return ()
-    there = {address_of(document): document for document in seen.objects}
-    found: list[Apply | Delete] = []
-    for document in wanted:
-        live = there.pop(address_of(document), None)
-        differences = drift(document, live) if live is not None else []
-        if live is None or differences:
-            found.append(Apply(document, differences, exists=live is not None))
-    return (*found, *map(Delete, there.values()))
 
 
 def _status(seen: ClassObservation) -> dict[str, Any]:

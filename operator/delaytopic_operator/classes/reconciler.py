@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 from delaytopic_operator.classes.observer import ClassObserver
 from delaytopic_operator.classes.plan import class_finalizer, plan_class
-from delaytopic_operator.decide.plan import Apply, Delete
 from delaytopic_operator.execute.executor import MANAGER
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.finalizers import set_finalizer
 from delaytopic_operator.kube.object_cache import ObjectCache
-from delaytopic_operator.model.kinds import DELAY_CLASS, kind_of
+from delaytopic_operator.model.kinds import DELAY_CLASS
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import ClassObservation
 from delaytopic_operator.report.events import EventRecorder
@@ -42,16 +41,7 @@ class ClassReconciler:
             self._kube.apply_status(dict(decided.status), STATUS_MANAGER)
         if seen.document is not None:
             self._events.tell(seen.document, decided.events)
-        for action in decided.actions:
-            self._execute(action)
         return Result(decided.next_at_ms)
-
-    def _execute(self, action: Apply | Delete) -> None:
-        if isinstance(action, Apply):
-            self._kube.apply(action.document, MANAGER)
-        else:
-            metadata = action.document["metadata"]
-            self._kube.delete(kind_of(action.document), metadata["namespace"], metadata["name"], metadata["uid"])
 
     def _hold(self, seen: ClassObservation, *, held: bool) -> None:
         """Set this operator's finalizer, or take it away."""

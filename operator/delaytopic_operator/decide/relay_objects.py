@@ -1,4 +1,4 @@
-"""The relays of a DelayTopic and the audit: which objects to write or remove, and what their state says. Pure."""
+"""The relays of a DelayTopic: which objects to write or remove, and what their state says. Pure."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from delaytopic_operator.decide.rules_in_force import rules_of
 from delaytopic_operator.model.conditions import TRUE, Condition
 from delaytopic_operator.observe.fleet import availability, punctuality
 from delaytopic_operator.observe.observation import Observation, address_of, identity_of
-from delaytopic_operator.resources import Remembered, audit_objects, relay_objects
+from delaytopic_operator.resources import Remembered, relay_objects
 from delaytopic_operator.resources.identity import APPLIED_HASH, IN_TURN
-from delaytopic_operator.resources.pod import CONFIG_KEY
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.topics.ownership import ACCEPT_RECREATION, accepted_ids, accepted_source
 
 _ROLLS = ".spec.template"
-KINDS = ("ConfigMap", "CronJob", "Deployment", "NetworkPolicy", "PodDisruptionBudget", "ServiceAccount")
-"""The kinds that are made for relays and audits. KafkaTopics are none of them: nothing but deletion removes them."""
+KINDS = ("ConfigMap", "Deployment", "NetworkPolicy", "PodDisruptionBudget", "ServiceAccount")
+"""The kinds that are made for relays. KafkaTopics are none of them: nothing but deletion removes them."""
 
 Document = dict[str, Any]
 Address = tuple[str, str, str]
@@ -47,7 +46,7 @@ def changes(seen: Observation, wanted: Sequence[Document], decision: Decision | 
 
 
 def draining(seen: Observation, accepted: Accepted) -> list[Action]:
-    """List the same while it is being deleted: what is pending is delivered, nothing is taken in, no audit begins.
+    """List the same while it is being deleted: what is pending is delivered, nothing is taken in.
 
     With a fixed delay everything pending waits in the source: what is not taken in would never be delivered.
     """
@@ -55,18 +54,16 @@ def draining(seen: Observation, accepted: Accepted) -> list[Action]:
     if settings.schedule.fixed_delay is None:
         holds = settings.suspend in (Suspend.DELIVERY, Suspend.ALL)
         settings = replace(settings, suspend=Suspend.ALL if holds else Suspend.INGEST)
-    wanted = desired_objects(seen, accepted, settings, max(1, seen.fleet.desired), audited=False)
+    wanted = desired_objects(seen, accepted, settings, max(1, seen.fleet.desired))
     return [*_applied(seen, wanted), *(Delete(document) for document in _not_wanted(seen, wanted))]
 
 
-def desired_objects(
-    seen: Observation, accepted: Accepted, settings: Settings, count: int | None, *, audited: bool = True
-) -> list[Document]:
+def desired_objects(seen: Observation, accepted: Accepted, settings: Settings, count: int | None) -> list[Document]:
     """List every object that there shall be."""
     identity = identity_of(seen, accepted)
     of_class = accepted.delay_class
     template = of_class.spec.relay if of_class is not None else None
-    documents = relay_objects(
+    return relay_objects(
         settings,
         identity,
         accepted.topic,
@@ -76,10 +73,6 @@ def desired_objects(
         count,
         Remembered(rules_of(seen, accepted).declared_ms, _accepted_source(seen)),
     )
-    if not audited:
-        return documents
-    relay = next(each["data"][CONFIG_KEY] for each in documents if is_relay_config(each))
-    return [*documents, *audit_objects(accepted.topic, of_class, settings, identity, seen.config, relay)]
 
 
 def _accepted_source(seen: Observation) -> str | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_operator.decide.offsets import with_backup
-from delaytopic_operator.decide.plan import Action, Delete, StopRelays, WriteRecord
+from delaytopic_operator.decide.plan import Action, StopRelays, WriteRecord
 from delaytopic_operator.model.conditions import FALSE, Condition
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.rules.revoked import Revoked
@@ -42,12 +42,10 @@ def stopped(seen: Observation) -> Condition | None:
 
 
 def stops(seen: Observation) -> list[Action]:
-    """List what ends relays, and audits to come, where their class says so; nothing else is touched."""
+    """List what ends relays, where their class says so; nothing else is touched."""
     if not seen.is_suspended:
         return []
-    audits = [Delete(each) for each in seen.objects if each["kind"] == "CronJob"]
-    relays = [StopRelays(dict(seen.fleet.deployment))] if seen.fleet.deployment and seen.fleet.desired > 0 else []
-    return [*relays, *audits]
+    return [StopRelays(dict(seen.fleet.deployment))] if seen.fleet.deployment and seen.fleet.desired > 0 else []
 
 
 def written_down(seen: Observation) -> list[Action]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.kinds import Kind
-from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.model.reconciliation import Key, audit_key
 
 Document = dict[str, Any]
 Term = tuple[str, ...]
@@ -18,6 +18,7 @@ Term = tuple[str, ...]
 NAMESPACE_LABEL = "delaytopic.dev/namespace"
 NAME_LABEL = "delaytopic.dev/name"
 CLASS_ANNOTATION = "delaytopic.dev/delay-class"
+NAMESPACE_ANNOTATION = "delaytopic.dev/audited-namespace"
 MANAGED = {"app.kubernetes.io/managed-by": "delaytopic-operator"}
 """The label that everything made by the operator has."""
 
@@ -33,10 +34,10 @@ def terms_of(kind: Kind, document: Document, operator_namespace: str) -> set[Ter
         case kinds.DELAY_CLASS:
             # The Secrets of classes are the platform team's, beside the operator.
             return {secret_term(operator_namespace, name) for name in secret_names(document.get("spec"))}
-    owner, of_class = owner_of(document), class_of(document)
+    owner, audit = owner_of(document), audit_of(document)
     if owner is not None:
         return {made_for_term(owner)}
-    return {made_for_class_term(of_class)} if of_class is not None else set()
+    return {made_for_audit_term(audit)} if audit is not None else set()
 
 
 def owner_of(document: Document) -> Key | None:
@@ -47,10 +48,11 @@ def owner_of(document: Document) -> Key | None:
     return Key(labels[NAMESPACE_LABEL], labels[NAME_LABEL])
 
 
-def class_of(document: Document) -> str | None:
-    """The DelayClass that an object or a pod of an audit belongs to, by its annotation."""
-    of_class: str | None = (document["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
-    return of_class
+def audit_of(document: Document) -> Key | None:
+    """The audit that an object or a pod belongs to, by its annotation: that of a class, or of a namespace."""
+    annotations = document["metadata"].get("annotations") or {}
+    of_class, namespace = annotations.get(CLASS_ANNOTATION), annotations.get(NAMESPACE_ANNOTATION)
+    return audit_key(namespace or "", of_class) if of_class or namespace else None
 
 
 def secret_names(part: object) -> Iterator[str]:
@@ -81,14 +83,21 @@ def made_for_term(key: Key) -> Term:
     return ("made-for", *key)
 
 
-def made_for_class_term(name: str) -> Term:
-    """Objects made for a DelayClass."""
-    return ("made-for-class", name)
+def made_for_audit_term(audit: Key) -> Term:
+    """Objects made for an audit."""
+    return ("made-for-audit", *audit)
+
+
+def own_connection_term(namespace: str) -> Term:
+    """DelayTopics of a namespace that have no class."""
+    return ("own-connection", namespace)
 
 
 def _delay_topic_terms(document: Document) -> Iterator[Term]:
     namespace, spec = document["metadata"].get("namespace", ""), document.get("spec") or {}
     if spec.get("delayClassName") or not spec.get("connection"):
         yield class_term(spec.get("delayClassName") or NO_CLASS)
+    else:
+        yield own_connection_term(namespace)
     for name in secret_names(spec):
         yield secret_term(namespace, name)

@@ -16,17 +16,18 @@ from delaytopic_operator.kube.indexers import (
     NO_CLASS,
     Document,
     Term,
-    class_of,
+    audit_of,
     class_term,
-    made_for_class_term,
+    made_for_audit_term,
     made_for_term,
+    own_connection_term,
     owner_of,
     secret_term,
     terms_of,
 )
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.kinds import Kind, kind_of
-from delaytopic_operator.model.reconciliation import Key, class_key
+from delaytopic_operator.model.reconciliation import Key, audit_key, class_key
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CONTENTS = ("data", "binaryData")
@@ -206,9 +207,15 @@ class ObjectCache:
         """The DelayTopics of a class; None: those that take the default one."""
         return self._with(class_term(name or NO_CLASS))
 
-    def objects_of_class(self, name: str) -> builtins.list[Document]:
-        """The objects made for all DelayTopics of a class together, pods among them; also when it is gone."""
-        return self._with(made_for_class_term(name))
+    def with_own_connection(self, namespace: str) -> builtins.list[Document]:
+        """The DelayTopics of a namespace that have no class."""
+        return self._with(own_connection_term(namespace))
+
+    def objects_of_audit(self, audit: Key) -> builtins.list[Document]:
+        """The objects made to audit the DelayTopics of a class or of a namespace, pods among them; also when it is
+        gone.
+        """
+        return self._with(made_for_audit_term(audit))
 
     def with_secret(self, namespace: str, name: str) -> builtins.list[Document]:
         """The DelayTopics and classes that use a Secret."""
@@ -230,6 +237,13 @@ class ObjectCache:
         """All DelayClasses."""
         with self._lock:
             return {class_key(ref.name) for ref in self._entries[kinds.DELAY_CLASS.plural]}
+
+    def audit_keys(self) -> set[Key]:
+        """All audits that there may be, and those of which there are objects."""
+        with self._lock:
+            made = {Key(*term[1:]) for term in self._by_term if term[0] == "made-for-audit"}
+            namespaces = {Key(term[1], "") for term in self._by_term if term[0] == "own-connection"}
+        return self.class_keys() | {key for key in made | namespaces if not key.namespace or self.concerns(key)}
 
     def concerns(self, key: Key) -> bool:
         """Return whether DelayTopics of that namespace are looked after."""
@@ -264,8 +278,19 @@ class ObjectCache:
                 named = (document.get("spec") or {}).get("delayClassName")
                 return {class_key(named)} if named else self.class_keys()
             case _:
-                of_class = class_of(document)
-                return {class_key(of_class)} if of_class is not None else set()
+                return set()
+
+    def audit_requests_for(self, kind: Kind, document: Document) -> set[Key]:
+        """The audits to look at because of this object, whatever happened to it."""
+        match kind:
+            case kinds.DELAY_CLASS:
+                return {class_key(document["metadata"]["name"])}
+            case kinds.DELAY_TOPIC:
+                # One that got a class, or lost it, was part of another audit before.
+                return {*self.class_requests_for(kind, document), audit_key(document["metadata"]["namespace"], None)}
+            case _:
+                audit = audit_of(document)
+                return {audit} if audit is not None else set()
 
     def _keys_of_class(self, name: str) -> set[Key]:
         # Any class may become the default one, or stop being it.

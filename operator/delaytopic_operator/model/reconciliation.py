@@ -23,6 +23,14 @@ def class_key(name: str) -> Key:
     return Key("", name)
 
 
+def audit_key(namespace: str, of_class: str | None) -> Key:
+    """Return the key of the audit that a DelayTopic of the namespace is part of.
+
+    It is its class's; or, without a class, the one of all DelayTopics of its namespace with connections of their own.
+    """
+    return class_key(of_class) if of_class is not None else Key(namespace, "")
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """A reconciliation that went well; `next_at_ms` (epoch ms): look again then, whether something happens or not."""

@@ -1,12 +1,9 @@
-"""The verdict of the last audit, as the audit tells it: audits may not ask the API server. Pure.
-
-One that ends leaves it as the termination message of its pod, one that goes on serves it.
-"""
+"""The verdict of the last audit, as the audit serves it: audits may not ask the API server. Pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -14,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from delaytopic_api import documents
 from delaytopic_api.documents import MOST_FAULTY_HOURS, AuditedFaults, AuditedSlo, ConditionType, Model
-from delaytopic_operator.model.conditions import Condition
+from delaytopic_operator.model.conditions import UNKNOWN, Condition
 from delaytopic_operator.model.reconciliation import Key
 
 NO_AUDIT: Final = "NoAudit"
@@ -25,7 +22,7 @@ _LATEST_MS: Final = 253_402_300_799_999
 
 
 class VerdictMessage(Model):
-    """The message that `delaytopic audit run` writes with `--status-file`, and serves with `--serve`."""
+    """The message that `delaytopic audit run` serves with `--serve`."""
 
     delay_topic: str
     verdict: Annotated[str, Field(max_length=32)]
@@ -64,24 +61,24 @@ class AuditVerdict(NamedTuple):
 
 
 def last_verdict(
-    pods: Iterable[Mapping[str, Any]],
-    status: Mapping[str, Any],
-    now_ms: int,
-    served: VerdictMessage | None = None,
-    written: AuditedSlo | None = None,
+    status: Mapping[str, Any], now_ms: int, served: VerdictMessage | None, written: AuditedSlo | None = None
 ) -> AuditVerdict | None:
-    """Return the newest verdict of the audit's pods and of one that was served, or the one before.
+    """Return the verdict that was served last, or the one before.
 
     Pods are removed in time: `written` are the figures that were written down, of which the status shows some.
     """
-    messages = [*_messages(pods), *([served] if served is not None else [])]
-    newest = max(messages, key=lambda message: message.generated_at_ms, default=None)
     before = known_slo(status, written)
-    if newest is None or (before is not None and _is_older(newest, before, now_ms)):
+    if served is None or (before is not None and _is_older(served, before, now_ms)):
         return _of_before(status, before)
-    told = newest.condition
+    told = served.condition
     condition = Condition(ConditionType.SLO_MET, told.status, told.reason, told.message)
-    return AuditVerdict(condition, _merged(newest, before).to_document())
+    return AuditVerdict(condition, _merged(served, before).to_document())
+
+
+def without_audit(last: AuditVerdict | None, failure: str) -> AuditVerdict:
+    """Return the figures of the last audit, and that no other one can be set up."""
+    condition = Condition(ConditionType.SLO_MET, UNKNOWN, NO_AUDIT, f"no audit can be set up: {failure}")
+    return AuditVerdict(condition, last.slo if last is not None else {})
 
 
 def known_slo(status: Mapping[str, Any], written: AuditedSlo | None) -> AuditedSlo | None:
@@ -147,16 +144,6 @@ def parsed_message(text: str | bytes) -> VerdictMessage | None:
         return VerdictMessage.model_validate(json.loads(text or "{}"), by_alias=True, by_name=False)
     except (ValueError, ValidationError):
         return None
-
-
-def _messages(pods: Iterable[Mapping[str, Any]]) -> Iterator[VerdictMessage]:
-    for pod in pods:
-        for container in (pod.get("status") or {}).get("containerStatuses") or ():
-            text = ((container.get("state") or {}).get("terminated") or {}).get("message")
-            # A run without a verdict left nothing, or an error's text: the Job says so.
-            message = parsed_message(text or "")
-            if message is not None:
-                yield message
 
 
 def _of_before(status: Mapping[str, Any], slo: AuditedSlo | None) -> AuditVerdict | None:

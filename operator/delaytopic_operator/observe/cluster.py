@@ -34,7 +34,7 @@ from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.route_index import RouteIndex
 from delaytopic_operator.resources import class_files, relays_name, secrets_version
 from delaytopic_operator.resources.connection_files import SecretFile, connection_files
-from delaytopic_operator.resources.identity import class_audit_name, is_relay, is_run_by_job
+from delaytopic_operator.resources.identity import is_of_audit, is_relay
 from delaytopic_operator.rules.conflicts import RouteConflict
 from delaytopic_operator.rules.revoked import Revoked, revoked
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check
@@ -68,7 +68,6 @@ class Cluster:
     objects: list[Document]
     deployment: Document | None
     pods: list[Document]
-    audit_pods: list[Document]
 
 
 class ClusterObserver:
@@ -104,7 +103,7 @@ class ClusterObserver:
         namespace = self._namespace(key.namespace, now_ms)
         record_document, record, problem = self._record(key, made)
         verdict = self._verdict(key, document, namespace, classes) if document is not None else None
-        # What relays and audits say is heard only from where the operator runs them for this DelayTopic.
+        # What relays say is heard only from where the operator runs them for this DelayTopic.
         running = [each for each in made if each["metadata"]["namespace"] in self._relay_places(key, document, classes)]
         pods = [each for each in running if each["kind"] == kinds.POD.name]
         return Cluster(
@@ -119,7 +118,6 @@ class ClusterObserver:
             objects=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
             deployment=_deployment(running, key),
             pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT and is_relay(pod, key)],
-            audit_pods=[pod for pod in pods if _component(pod) != RELAY_COMPONENT and is_run_by_job(pod)],
         )
 
     def judged_by(self, key: Key) -> Hashable:
@@ -161,14 +159,13 @@ class ClusterObserver:
         places = {key.namespace, *self._platform_places(classes)}
         return [each for each in self._store.objects_of(key) if each["metadata"].get("namespace") in places]
 
-    def made_for_class(self, name: str) -> list[Document]:
-        """List the objects of this operator for all DelayTopics of a class, and their pods, where it makes any."""
-        places, begin = self._platform_places(self.all_classes()), class_audit_name(name, self._config.namespace)
-        return [
-            each
-            for each in self._store.objects_of_class(name)
-            if each["metadata"].get("namespace") in places and each["metadata"]["name"].startswith(begin)
-        ]
+    def made_for_audit(self, audit: Key) -> list[Document]:
+        """List the objects of this operator for the audit of a class or of a namespace, and their pods, where it makes
+        any.
+        """
+        places = {audit.namespace} if audit.namespace else self._platform_places(self.all_classes())
+        made = (each for each in self._store.objects_of_audit(audit) if each["metadata"].get("namespace") in places)
+        return [each for each in made if is_of_audit(each, audit, self._config.namespace)]
 
     def _platform_places(self, classes: Iterable[DelayClass]) -> set[str]:
         return {self._config.namespace, *(each.spec.relay_namespace for each in classes if each.spec.relay_namespace)}
@@ -195,15 +192,6 @@ class ClusterObserver:
         files = class_files(spec)
         values, _ = self._read_secrets(spec.relay_namespace or self._config.namespace, files, now_ms)
         return values, _missing(files, values)
-
-    def secrets_version_of_class(self, spec: DelayClassSpec, now_ms: int) -> str | None:
-        """Return the version of what the Secrets of a class hold; None where some are missing.
-
-        Raises `OperatorError` when they cannot be read.
-        """
-        files = class_files(spec)
-        values, secrets = self._read_secrets(spec.relay_namespace or self._config.namespace, files, now_ms)
-        return secrets_version(files, secrets) if _missing(files, values) is None else None
 
     def _read_secrets(
         self, namespace: str, files: Iterable[SecretFile], now_ms: int

@@ -145,7 +145,11 @@ class Observation(_OfObject):
     slo: AuditVerdict | None = None
     """The verdict of the last audit."""
     served: VerdictMessage | None = None
-    """The verdict that the audit of its class has served last."""
+    """The verdict that the audit has served last."""
+    audit_failure: str | None = None
+    """Why the audit that it is part of cannot be set up."""
+    audit_job: Mapping[str, Any] | None = None
+    """The CronJob of the audit that it is part of; None: there is none."""
     committed: CommittedOffsets | None = None
     """None where there was no reason to ask."""
     gone_relays: frozenset[str] = frozenset()
@@ -219,14 +223,6 @@ class ClassObservation(_OfObject):
     """The DelayTopics that use it, and those gone whose relays still have to be stopped by it."""
     problem: Problem | None = None
     """The first thing for which DelayTopics cannot use it."""
-    accepted: DelayClass | None = None
-    """The class, if its own rules allow it."""
-    topics: Sequence[DelayTopic] = ()
-    """The DelayTopics that were accepted as they are now: what an audit of all of them is about."""
-    secrets_version: str | None = None
-    """Changes with what its Secrets hold; None while they cannot be read."""
-    objects: Sequence[dict[str, Any]] = ()
-    """The objects that the operator made for it, without pods."""
 
     @property
     def writes_status(self) -> bool:
@@ -238,6 +234,27 @@ class ClassObservation(_OfObject):
             # Who looks after some namespaces only says nothing of classes that others may use.
             return bool(self.users) or not self.config.watch_namespaces
         return bool(self.users) and self.status.get("users") == 0
+
+
+@dataclass(frozen=True)
+class AuditObservation:
+    """One look at the audit of a DelayClass, or of the DelayTopics of a namespace that have no class."""
+
+    key: Key
+    now_ms: int
+    config: OperatorConfig
+    is_known: bool = False
+    """False while it is not known what is wanted: the class cannot be used, or is gone."""
+    of_class: DelayClass | None = None
+    """The class; None for a namespace."""
+    topics: Sequence[DelayTopic] = ()
+    """The DelayTopics that were accepted as they are now: what the audit is about."""
+    waits_for: frozenset[Key] = NOBODY
+    """The others, which may be accepted at any moment."""
+    runs: bool = False
+    """True while a pod of it runs, which has verdicts or will have them."""
+    objects: Sequence[dict[str, Any]] = ()
+    """The objects that the operator made for it, without pods."""
 
 
 def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:

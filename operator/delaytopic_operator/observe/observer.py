@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import instant_ms
+from delaytopic_operator.model.kinds import CRON_JOB
 from delaytopic_operator.model.offsets_backup import is_too_large
-from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.observe.audit_verdict import AuditVerdict, VerdictMessage, last_verdict
-from delaytopic_operator.observe.class_audits import ClassAudits
+from delaytopic_operator.model.reconciliation import Key, audit_key
+from delaytopic_operator.observe.audit_verdict import VerdictMessage, last_verdict, without_audit
 from delaytopic_operator.observe.cluster import Cluster, ClusterObserver, saved_memory
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.observe.observation import CommittedOffsets, Observation, Problem, is_paused, policy_of
+from delaytopic_operator.observe.observation import (
+    CommittedOffsets,
+    Observation,
+    Problem,
+    identity_of,
+    is_paused,
+    policy_of,
+)
 from delaytopic_operator.observe.offsets_cache import OffsetsCache
 from delaytopic_operator.observe.rollouts import RolloutTracker
+from delaytopic_operator.observe.told_verdicts import ToldVerdicts
 from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen, problem_of
-from delaytopic_operator.resources.audits import report_address
+from delaytopic_operator.resources.audits import cron_job_of, report_address
 from delaytopic_operator.rules.validate import Accepted
 from delaytopic_operator.scaling.signals import FleetSignals, gather
 
@@ -38,14 +46,14 @@ class Observer:
         topics: TopicsObserver,
         store: ObjectCache,
         config: OperatorConfig,
-        audits: ClassAudits,
+        told: ToldVerdicts,
     ) -> None:
-        """Take the observers of Kubernetes and of Kafka; `audits` has heard those of whole classes."""
+        """Take the observers of Kubernetes and of Kafka; `told` has heard audits."""
         self._cluster = cluster
         self._topics = topics
         self._store = store
         self._config = config
-        self._audits = audits
+        self._told = told
         self._lock = Lock()
         self._unreachable_since: dict[Key, int] = {}
         self._offsets = OffsetsCache()
@@ -90,7 +98,7 @@ class Observer:
         """
         accepted = seen.accepted
         assert accepted is not None
-        if not self._cluster.is_as_before(seen, now_ms) or self._served(seen) != seen.served:
+        if not self._cluster.is_as_before(seen, now_ms) or self._audit(seen) != (seen.served, seen.audit_failure):
             return None
         seen = replace(seen, now_ms=now_ms)
         topics = self._topics.observe(seen, accepted, members=False)
@@ -154,30 +162,38 @@ class Observer:
         rollouts = self._rollouts.rollouts()
         fleet = self._cluster.fleet(cluster, topics.partitions or _known_partitions(seen))
         return replace(
-            seen,
+            self._with_audit(seen),
             fleet=fleet,
             topics=topics.topics,
             topics_problem=topics.problem,
             backend=topics.backend,
             signals=_signals(seen, fleet, topics),
-            slo=self._slo(seen, cluster),
-            served=self._served(seen),
             rolling=rollouts.rolling,
             rollouts=rollouts,
         )
 
-    def _slo(self, seen: Observation, cluster: Cluster) -> AuditVerdict | None:
-        served = self._served(seen)
+    def _with_audit(self, seen: Observation) -> Observation:
+        """Add what the audit that it is part of has told."""
+        served, failure = self._audit(seen)
         written = seen.record.audited if seen.record is not None else None
-        slo = last_verdict(cluster.audit_pods, seen.status, seen.now_ms, served, written)
-        if slo is None:
-            return None
-        return slo.with_report(report_address(seen.key, self._config.audit, slo.slo.get("report")))
+        slo = last_verdict(seen.status, seen.now_ms, served, written)
+        if slo is not None:
+            slo = slo.with_report(report_address(seen.key, self._config.audit, slo.slo.get("report")))
+        seen = replace(seen, served=served, audit_failure=failure, audit_job=self._audit_job(seen))
+        return replace(seen, slo=slo if failure is None else without_audit(slo, failure))
 
-    def _served(self, seen: Observation) -> VerdictMessage | None:
-        """Return the verdict that the audit of the class has served last."""
-        of_class = seen.accepted.delay_class if seen.accepted is not None else None
-        return self._audits.message_of(of_class.metadata.name, seen.key) if of_class is not None else None
+    def _audit(self, seen: Observation) -> tuple[VerdictMessage | None, str | None]:
+        """Return the verdict that the audit has served last, and why the audit cannot be set up."""
+        if seen.accepted is None:
+            return None, None
+        audit = audit_key(seen.key.namespace, seen.accepted.settings.class_name)
+        return self._told.message_of(audit, seen.key), self._told.failure_of(audit)
+
+    def _audit_job(self, seen: Observation) -> Mapping[str, Any] | None:
+        if seen.accepted is None:
+            return None
+        namespace = identity_of(seen, seen.accepted).namespace
+        return self._store.get(CRON_JOB, namespace, cron_job_of(seen.accepted.settings, self._config))
 
     def _with_unreachable(self, seen: Observation) -> Observation:
         """Add since when an object that goes cannot be accounted for."""

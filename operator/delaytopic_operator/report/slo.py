@@ -16,12 +16,12 @@ from delaytopic_api.errors import InvalidText
 from delaytopic_api.relay import lateness_bucket
 from delaytopic_api.values import Duration, Guarantee
 from delaytopic_operator.model.conditions import instant_ms
-from delaytopic_operator.model.kinds import CRON_JOB
+from delaytopic_operator.model.reconciliation import audit_key
 from delaytopic_operator.observe.audit_verdict import known_slo, parsed_slo
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.report import metric_names as names
 from delaytopic_operator.report.metric_names import MetricName
-from delaytopic_operator.resources.audits.cron_job import LATE_START_SECONDS, LONGEST_RUN_SECONDS, spread_schedule
+from delaytopic_operator.resources.audits.cron_job import LATE_START_SECONDS, LONGEST_RUN_SECONDS, schedule_of
 from delaytopic_operator.resources.schedule import longest_gap_ms
 
 UNIQUE: Final = "Unique"
@@ -66,12 +66,12 @@ def _asked(settings: Settings) -> Iterator[Sample]:
 
 def _audit_due_ms(seen: Observation, slo: AuditedSlo | None) -> int | None:
     """Return when a verdict is missing; None where no audit is to be."""
-    schedule = seen.config.audit.schedule
-    if schedule is None or seen.accepted is None or seen.is_going:
+    if seen.accepted is None or seen.is_going:
         return None
     of_class = seen.accepted.delay_class
-    every = of_class.spec.audit.every if of_class is not None else None
-    gap_ms = every.ms if every is not None else longest_gap_ms(spread_schedule(schedule, seen.key))
+    audit = audit_key(seen.key.namespace, of_class.metadata.name if of_class is not None else None)
+    schedule = schedule_of(audit, of_class, seen.config)
+    gap_ms = longest_gap_ms(schedule) if schedule is not None else None
     if gap_ms is None:
         return None
     run_ms = (LATE_START_SECONDS + LONGEST_RUN_SECONDS) * 1_000
@@ -82,9 +82,10 @@ def _last_audit_ms(seen: Observation, slo: AuditedSlo | None) -> int:
     """Return when it was audited last; before the first time, since when it is to be audited."""
     if slo is not None and slo.audited_at is not None:
         return round(slo.audited_at.timestamp() * 1_000)
-    made = [each["metadata"] for each in seen.objects if each.get("kind") == CRON_JOB.name]
-    since = [metadata["creationTimestamp"] for metadata in (*made, seen.metadata) if metadata.get("creationTimestamp")]
-    return instant_ms(since[0]) if since else seen.now_ms
+    made = seen.audit_job["metadata"] if seen.audit_job is not None else {}
+    created = [metadata["creationTimestamp"] for metadata in (made, seen.metadata) if metadata.get("creationTimestamp")]
+    # Whichever came later: an audit that others had before, or a DelayTopic that had none.
+    return max(map(instant_ms, created), default=seen.now_ms)
 
 
 def _told(slo: AuditedSlo) -> Iterator[Sample]:

@@ -25,11 +25,10 @@ from delaytopic_operator.errors import Conflict, OperatorError, Rejected
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model import kinds
-from delaytopic_operator.model.conditions import FALSE, UNKNOWN, Condition, instant_ms, merged, summed_up
+from delaytopic_operator.model.conditions import FALSE, Condition, instant_ms, merged, summed_up
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RecordState, RouteRecord
 from delaytopic_operator.model.transitions import Event, transition_events
-from delaytopic_operator.observe.audit_verdict import NO_AUDIT
 from delaytopic_operator.observe.observation import Observation, is_paused
 from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.report.metrics import OperatorMetrics
@@ -119,7 +118,8 @@ def _planned(actions: Sequence[Action]) -> list[dict[str, Any]]:
 def _significant(status: Mapping[str, Any]) -> object:
     """Return what others act on: conditions, which generation they are about, replicas, and the answer to a request.
 
-    The numbers that scaling would like to have, and the figures of an audit, are numbers like others.
+    Of the figures of an audit, when it was: its pod waits until they are written. The numbers that scaling would like
+    to have are numbers like others.
     """
     conditions = {
         (each.get("type"), each.get("status"), each.get("reason"), each.get("observedGeneration"))
@@ -127,7 +127,14 @@ def _significant(status: Mapping[str, Any]) -> object:
     }
     kept = ("observedGeneration", "source", "target", "deadLetter", "history", "outcomes", "effective", "plan")
     relay = {name: value for name, value in (status.get("relay") or {}).items() if name not in _ADVICE}
-    return conditions, {name: status.get(name) for name in kept}, relay, status.get("lastHandledReconcileAt")
+    audited_at = (status.get("slo") or {}).get("auditedAt")
+    return (
+        conditions,
+        {name: status.get(name) for name in kept},
+        relay,
+        audited_at,
+        status.get("lastHandledReconcileAt"),
+    )
 
 
 def _steady(part: object) -> object:
@@ -204,9 +211,6 @@ def with_failure(plan: Plan, outcome: Outcome) -> Plan:
         found = Condition(
             ConditionType.BACKEND_READY, FALSE, failure.reason, f"relays wait for their offsets: {failure}"
         )
-    elif isinstance(action, Apply | Delete) and action.document["kind"] == kinds.CRON_JOB.name:
-        # Records are delivered without an audit, too.
-        return _found(plan, Condition(ConditionType.SLO_MET, UNKNOWN, NO_AUDIT, f"no audit can be set up: {failure}"))
     elif isinstance(action, Apply | Delete):
         found = Condition(ConditionType.RELAY_AVAILABLE, FALSE, failure.reason, str(failure))
     else:

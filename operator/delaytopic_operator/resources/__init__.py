@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delaytopic_operator.resources.audits import audit_objects, class_audit_objects, is_class_audit
+from delaytopic_operator.resources.audits import audit_objects, cron_job_of
 from delaytopic_operator.resources.connection_files import ConnectionFiles, class_files, connection_files
 from delaytopic_operator.resources.deployment import image_of, kube_cluster_of
 from delaytopic_operator.resources.identity import (
@@ -21,12 +21,11 @@ __all__ = [
     "Remembered",
     "audit_name",
     "audit_objects",
-    "class_audit_objects",
     "class_files",
     "class_problems",
     "connection_files",
+    "cron_job_of",
     "image_of",
-    "is_class_audit",
     "is_own",
     "kube_cluster_of",
     "relay_objects",

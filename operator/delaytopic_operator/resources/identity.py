@@ -25,7 +25,9 @@ NAMESPACE_LABEL: Final = f"{GROUP}/namespace"
 NAME_LABEL: Final = f"{GROUP}/name"
 OWNER_LABEL: Final = f"{GROUP}/owner-uid"
 CLASS: Final = f"{GROUP}/delay-class"
-"""On what is made for all DelayTopics of a DelayClass, an annotation: the name of the class."""
+"""On what audits all DelayTopics of a DelayClass, an annotation: the name of the class."""
+AUDITED_NAMESPACE: Final = f"{GROUP}/audited-namespace"
+"""On what audits the DelayTopics of a namespace that have no class, an annotation: the namespace."""
 CONFIG_HASH: Final = f"{GROUP}/config-hash"
 """On pods: of what a relay reads only when it starts."""
 APPLIED_HASH: Final = f"{GROUP}/applied-hash"
@@ -38,6 +40,9 @@ LONGEST_RELAYS_NAME: Final = 55
 """Kubernetes cuts the names of pods, which begin with it."""
 LONGEST_CRON_JOB: Final = 52
 """Kubernetes adds eleven characters to the name of each Job that a CronJob makes."""
+CONNECTION_MARK: Final = 8
+"""The length of the mark by which audits of a namespace that reach Kafka in different ways are told from each other."""
+INSTANCE_LABEL: Final = "app.kubernetes.io/instance"
 
 _HASH_LENGTH = 16
 _RESERVED_LABELS = ("app.kubernetes.io/name", "app.kubernetes.io/managed-by", "app.kubernetes.io/component")
@@ -76,14 +81,23 @@ def relays_name(key: Key) -> str:
     return _named(key, "relay", LONGEST_RELAYS_NAME)
 
 
-def audit_name(key: Key) -> str:
-    """Return what the CronJob of the audit is called: up to 52 characters."""
-    return _named(key, "audit", LONGEST_CRON_JOB)
+def audit_name(audit: Key, operator_namespace: str, connection: str = "") -> str:
+    """Return what everything is called that audits the DelayTopics of a class, or of a namespace: up to 52 characters.
+
+    Each operator has its own. Those of a namespace end with the mark of a `connection`, and begin alike.
+    """
+    if not audit.namespace:
+        return _named(Key(operator_namespace, audit.name), "audits", LONGEST_CRON_JOB)
+    owner = Key(f"{operator_namespace}/namespaces", audit.namespace)
+    begin = _named(owner, "audits", LONGEST_CRON_JOB - CONNECTION_MARK - 1)
+    return f"{begin}-{connection[:CONNECTION_MARK]}"
 
 
-def class_audit_name(class_name: str, operator_namespace: str) -> str:
-    """Return what is called everything that audits the DelayTopics of a class together; each operator has its own."""
-    return _named(Key(operator_namespace, class_name), "audits", LONGEST_RELAYS_NAME)
+def is_of_audit(document: Mapping[str, Any], audit: Key, operator_namespace: str) -> bool:
+    """Tell whether an object or a pod is of this operator's audit, and not of another operator's of the same class."""
+    instance = (document["metadata"].get("labels") or {}).get(INSTANCE_LABEL, "")
+    name = audit_name(audit, operator_namespace)
+    return bool(instance.startswith(name) if audit.namespace else instance == name)
 
 
 def selector(key: Key, program: str = RELAY) -> dict[str, str]:
@@ -191,12 +205,7 @@ def is_relay(pod: Mapping[str, Any], key: Key) -> bool:
     garbage collector removes such pods.
     """
     template = (pod["metadata"].get("labels") or {}).get(TEMPLATE_HASH)
-    return template is not None and owning_replica_set(pod) == f"{relays_name(key)}-{template}"
-
-
-def owning_replica_set(pod: Mapping[str, Any]) -> str | None:
-    """Return the name of the ReplicaSet that the pod says it is of."""
-    return _maker(pod, "apps/v1", "ReplicaSet")
+    return template is not None and _maker(pod, "apps/v1", "ReplicaSet") == f"{relays_name(key)}-{template}"
 
 
 def is_run_by_job(pod: Mapping[str, Any]) -> bool:

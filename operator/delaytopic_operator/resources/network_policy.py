@@ -10,10 +10,8 @@ from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import parse_redis_url
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.resources.identity import (
-    AUDIT,
     Document,
     RelayIdentity,
-    audit_name,
     metadata,
     selector,
 )
@@ -56,37 +54,23 @@ def network_policy(identity: RelayIdentity, relay: RelayConfig, config: Operator
     }
 
 
-def audit_network_policy(identity: RelayIdentity, ports: Sequence[int] = ()) -> Document:
-    """In: the pods of the same DelayTopic's audits on these ports, if any. Out: everything, as a ledger may be in any
-    store.
+def audit_network_policy(
+    own: Document, labels: Mapping[str, str], port: int, ports: Sequence[int], config: OperatorConfig
+) -> Document:
+    """In: the operator, which reads verdicts on this port; and the pods of the same audit on `ports`, if any. Out:
+    everything, as a ledger may be in any store.
+
+    `own` is the policy's metadata, `labels` are those of the pods.
     """
-    own = {"matchLabels": selector(identity.key, AUDIT)}
-    ingress = [{"from": [{"podSelector": own}], "ports": [_port("TCP", port) for port in ports]}]
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": metadata(identity, audit_name(identity.key), AUDIT),
-        "spec": {
-            "podSelector": own,
-            "policyTypes": ["Ingress", "Egress"],
-            **({"ingress": ingress} if ports else {}),
-            "egress": [{}],
-        },
-    }
-
-
-def class_audit_network_policy(own: Document, labels: Mapping[str, str], port: int, config: OperatorConfig) -> Document:
-    """In: the operator, which reads verdicts on this port. Out: everything, as above. `own` is its metadata."""
+    pods = {"matchLabels": dict(labels)}
+    ingress = [{"from": [_own_pods(config.operator_labels, config)], "ports": [_port("TCP", port)]}]
+    if ports:
+        ingress.append({"from": [{"podSelector": pods}], "ports": [_port("TCP", each) for each in ports]})
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": own,
-        "spec": {
-            "podSelector": {"matchLabels": dict(labels)},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"from": [_own_pods(config.operator_labels, config)], "ports": [_port("TCP", port)]}],
-            "egress": [{}],
-        },
+        "spec": {"podSelector": pods, "policyTypes": ["Ingress", "Egress"], "ingress": ingress, "egress": [{}]},
     }
 
 

@@ -56,8 +56,9 @@ class Watches:
         login_lasts: timedelta = timedelta(minutes=LOGIN_MINUTES),
         *,
         enqueue_classes: Callable[[Iterable[Key]], None],
+        enqueue_audits: Callable[[Iterable[Key]], None],
     ) -> None:
-        """`enqueue` takes the DelayTopics to look at now, `enqueue_classes` the DelayClasses.
+        """`enqueue` takes the DelayTopics to look at now, the others take the DelayClasses and the audits.
 
         After `login_lasts`, the credentials are read again.
         """
@@ -65,6 +66,7 @@ class Watches:
         self._store = store
         self._enqueue = enqueue
         self._enqueue_classes = enqueue_classes
+        self._enqueue_audits = enqueue_audits
         self._login_lasts = login_lasts
         self._config = config
         self._stopping = Event()
@@ -167,6 +169,7 @@ class Watches:
         if not self._store.is_own(document):
             self._enqueue(self._store.requests_for(kind, document))
             self._enqueue_classes(self._store.class_requests_for(kind, document))
+            self._enqueue_audits(self._store.audit_requests_for(kind, document))
 
     async def _on_startup(self, group: Together, **_: Any) -> None:
         loop = asyncio.get_running_loop()

@@ -19,7 +19,7 @@ from delaytopic_operator.kube.client import KubeApi, WriteGuard, always
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.kube.transport import KubeTransport
-from delaytopic_operator.model.kinds import DELAY_CLASS
+from delaytopic_operator.model.kinds import CRON_JOB, DELAY_CLASS, Kind
 from delaytopic_operator.model.reconciliation import Key, Reconciler, Result
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.report.events import EventRecorder
@@ -34,9 +34,10 @@ from delaytopic_operator.runtime.workers import Workers
 from delaytopic_operator.runtime.workqueue import WorkQueue
 
 LEASE_NAME = "delaytopic-operator"
-CLASS_WORKERS = 2
-CLASS_DEBOUNCE_MS = 1_000
-"""A class is looked at so long after one of its DelayTopics came or went: with all that came or went meanwhile."""
+FEW_WORKERS = 2
+FEW_DEBOUNCE_MS = 1_000
+"""A class, or an audit, is looked at so long after one of its DelayTopics came or went: with all that came or went
+meanwhile."""
 # A pod gets 10 s in the promise: reconciliations, Events, the Lease and the watches, one after the other.
 PASSES_STOP_SECONDS = 4.0
 EVENTS_STOP_SECONDS = 0.5
@@ -66,6 +67,7 @@ class Reconcilers:
 
     topics: Reconciler
     classes: Reconciler
+    audits: Reconciler
 
 
 def of_cluster(workers: int) -> int:
@@ -100,8 +102,16 @@ class Service:
             self._may_run,
             self._metrics.observe_pass,
         )
-        self._class_workers = self._make_class_workers()
-        self._watches = Watches(login, self._store, self._workers.add, config, enqueue_classes=self._class_workers.add)
+        self._class_workers = self._make_few_workers(self._reconcilers.classes, DELAY_CLASS)
+        self._audit_workers = self._make_few_workers(self._reconcilers.audits, CRON_JOB)
+        self._watches = Watches(
+            login,
+            self._store,
+            self._workers.add,
+            config,
+            enqueue_classes=self._class_workers.add,
+            enqueue_audits=self._audit_workers.add,
+        )
         self._resync = Resync(kube, self._store, config, self._reconcilers.topics.keys, self._add_listed)
         self._http = self._make_pages()
         self._connect_metrics()
@@ -118,6 +128,7 @@ class Service:
         self._events.start()
         self._workers.start()
         self._class_workers.start()
+        self._audit_workers.start()
         self._watches.start()
         self._resync.start()
         self._election.start()
@@ -135,16 +146,19 @@ class Service:
             kube, self._config.namespace, LEASE_NAME, self._identity, terms, self._on_leading, self._on_lost
         )
 
-    def _make_class_workers(self) -> Workers:
-        """A queue of their own: a class must not wait for its thousand DelayTopics, nor they for its Kafka."""
+    def _make_few_workers(self, reconciler: Reconciler, kind: Kind) -> Workers:
+        """A queue of their own: a class must not wait for its thousand DelayTopics, nor they for its Kafka.
+
+        Neither must an audit, whose pod is asked.
+        """
         return Workers(
             WorkQueue(random),
-            partial(self._pass, self._reconcilers.classes),
-            CLASS_WORKERS,
+            partial(self._pass, reconciler),
+            FEW_WORKERS,
             self._may_run,
             self._metrics.observe_pass,
-            DELAY_CLASS,
-            CLASS_DEBOUNCE_MS,
+            kind,
+            FEW_DEBOUNCE_MS,
         )
 
     def _make_pages(self) -> PageServer:
@@ -189,16 +203,20 @@ class Service:
     def _on_leading(self) -> None:
         """Everything is looked at; if nothing is listed yet, the first resync does it."""
         self._workers.add(self._reconcilers.topics.keys())
-        self._class_workers.add(self._store.class_keys())
+        self._add_few()
 
     def _on_lost(self) -> None:
-        self._workers.clear()
-        self._class_workers.clear()
+        for workers in (self._workers, self._class_workers, self._audit_workers):
+            workers.clear()
 
     def _add_listed(self, times: Mapping[Key, int]) -> None:
-        """Everything was listed: DelayTopics are looked at in their time, classes now, as they are few."""
+        """Everything was listed: DelayTopics are looked at in their time, what there are few of now."""
         self._workers.add_at(times)
-        self._class_workers.add(self._store.class_keys())
+        self._add_few()
+
+    def _add_few(self) -> None:
+        self._class_workers.add(self._reconcilers.classes.keys())
+        self._audit_workers.add(self._reconcilers.audits.keys())
 
     # -- stopping
 
@@ -207,9 +225,12 @@ class Service:
         self._watches.ask_to_stop()
         self._resync.stop()
         until_s = monotonic() + PASSES_STOP_SECONDS
-        self._class_workers.ask_to_stop()
+        few = (self._class_workers, self._audit_workers)
+        for workers in few:
+            workers.ask_to_stop()
         unfinished = self._workers.stop(PASSES_STOP_SECONDS)
-        unfinished += self._class_workers.stop(max(0.0, until_s - monotonic()))
+        for workers in few:
+            unfinished += workers.stop(max(0.0, until_s - monotonic()))
         self._events.stop(EVENTS_STOP_SECONDS)
         if unfinished:
             log.warning(

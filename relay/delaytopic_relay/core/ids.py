@@ -732,11 +732,15 @@ class IdTable:
             delivered = False
         elif in_effect and (not is_last or name in self._in_transit):
             self._keep(name, state._replace(offset=rank, withdrawn=True, postponed=None, key=DueKey(*key)), None)
+        self._forget_last(name, key)
+        return delivered
+
+    def _forget_last(self, name: bytes, key: tuple[int, int]) -> None:
+        """Forget the state of an id once the last of its schedules in memory has left, if none is on its way."""
         if key >= self._last_in_memory.get(name, key):
             self._last_in_memory.pop(name, None)
             if name not in self._in_transit:
                 del self._states[name]
-        return delivered
 
     def in_effect(self, schedule: Schedule) -> bool:
         """Return whether a schedule in memory would be delivered if its time came now; nothing is changed."""

@@ -7,25 +7,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playground.kube.awaiting import await_object
 from playground.kube.kube_client import Object
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode, RunningPod
 from tests.harness.names import unique
 from tests.support.audit.delay_topics import AuditedTopic
+from tests.support.audit.readers import Reader
 from tests.support.audit.s3_server import S3Server, s3_options
 from tests.support.audit.spark_jars import spark_jars
 from tests.support.chart.helm import ChartHelm
 from tests.support.operator.routes import Route, route
 
-from delaytopic_operator.resources.audits.cron_job import STATUS_FILE
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_process.waiting import wait_until
 
 DRIVER = "audit-driver"
 SECRET = "audit-s3"
 EXECUTORS = {"spark-role": "executor"}
-MESSAGE = "/tmp/termination-log"
-"""Below a mount: the node knows no other files of a pod."""
 PATIENCE_S = 600
 _MEMORY = {"limits": {"memory": "1Gi"}}
 
@@ -43,6 +41,7 @@ class AuditJobs:
     secrets: dict[str, str] = field(init=False)
     given: Route = field(init=False)
     place: str = field(init=False)
+    reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
         self.place = self.s3.url(unique("executors"))
@@ -65,12 +64,18 @@ class AuditJobs:
         }
         spec = self.topic.spec_written() | {"connection": {"bootstrapServers": self.topic.bootstrap_servers}}
         metadata = {"name": self.topic.name, "namespace": self.namespace}
+        self.reader = Reader(Key(self.namespace, self.topic.name))
         self.given = route(config={"audit": audit}, metadata=metadata, **spec)
 
     @property
     def name(self) -> str:
         """Of the DelayTopic, with its namespace."""
         return f"{self.namespace}/{self.topic.name}"
+
+    @property
+    def ledger(self) -> str:
+        """The ledger of the namespace."""
+        return f"{self.place}/namespaces/{self.namespace}"
 
     def apply(self, helm: ChartHelm) -> None:
         """Apply everything but the CronJob, with the rights that the chart gives the driver."""
@@ -81,33 +86,33 @@ class AuditJobs:
         data = {name: base64.b64encode(value.encode()).decode() for name, value in self.secrets.items()}
         metadata = {"name": SECRET, "namespace": self.namespace}
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
-        made = [self.given.relay_object("ServiceAccount"), self.given.relay_object("ConfigMap"), *self.given.audit()]
-        documents = [_unowned(each) for each in made if each["kind"] != "CronJob"]
+        documents = [each for each in self.given.audit() if each["kind"] != "CronJob"]
         self.plane.kubectl.apply([*rights, *documents, secret])
 
     def start(self) -> str:
         """Create a Job as the CronJob would, and return its name."""
         job = self.given.audit_object("CronJob")["spec"]["jobTemplate"]["spec"] | {"backoffLimit": 0}
         (container,) = job["template"]["spec"]["containers"]
-        words = [MESSAGE if word == STATUS_FILE else word for word in container["args"]]
         # The image has the jars, and brokers' clocks are those of real records.
         jars = f"{Path(spark_jars()[0]).parent}/*"
         places = [word for role in ("driver", "executor") for word in ("--conf", f"spark.{role}.extraClassPath={jars}")]
-        container["args"] = [*words, *places, "--any-clock", "--window", "24h"]
-        container["terminationMessagePath"] = MESSAGE
+        container["args"] = [*container["args"], *places, "--any-clock", "--window", "24h"]
         name = unique("audit")
         document = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": job}
         self.plane.client.create(self._path("jobs", "batch/v1"), document)
         return name
 
     def await_end(self, job: str) -> str:
-        """Wait until the Job is over, and return its last condition."""
-
-        def over(found: Object | None) -> bool:
-            return bool(_ended(found))
-
+        """Wait until the Job is over, while its verdict is read and kept, and return its last condition."""
         path = f"{self._path('jobs', 'batch/v1')}/{job}"
-        return _ended(await_object(self.plane.client, path, over, seconds=PATIENCE_S))
+
+        def is_over() -> bool:
+            for pod in self.pods(**{"batch.kubernetes.io/job-name": job}):
+                self.reader.read(pod)
+            return bool(_ended(self.plane.client.find(path)))
+
+        assert wait_until(is_over, timeout_seconds=PATIENCE_S, poll_seconds=0.5), self.log(job)
+        return _ended(self.plane.client.find(path))
 
     def driver(self, job: str) -> RunningPod:
         """Wait for the process of the driver."""
@@ -141,12 +146,6 @@ class AuditJobs:
 
     def _path(self, plural: str, version: str = "v1") -> str:
         return f"/api{'s' if '/' in version else ''}/{version}/namespaces/{self.namespace}/{plural}"
-
-
-def _unowned(document: Object) -> Object:
-    """Without the DelayTopic as its owner, of which this API server has none."""
-    metadata = {name: value for name, value in document["metadata"].items() if name != "ownerReferences"}
-    return {**document, "metadata": metadata}
 
 
 def _ended(job: Object | None) -> str:

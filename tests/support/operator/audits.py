@@ -1,4 +1,4 @@
-"""Audits of a DelayTopic as the operator hears of them: Jobs that end with the message that the command writes."""
+"""Audits of DelayTopics as the operator hears of them: Jobs that serve a verdict until it was kept."""
 
 from __future__ import annotations
 
@@ -10,26 +10,34 @@ from tests.harness.names import unique
 from tests.support.operator.platform import Platform
 
 from delaytopic_audit.model.report import Report
-from delaytopic_cli.audit.publishing import status_document, status_text
+from delaytopic_cli.audit.publishing import status_document
+from delaytopic_operator.model.reconciliation import class_key
+from delaytopic_operator.resources.identity import audit_name
 
-FOLDER = "/run/audit"
-WRITE = "import sys; open(sys.argv[1], 'w', encoding='utf-8').write(sys.argv[2])"
+SERVE = """
+import json, sys
+from delaytopic_cli.audit.serving import Verdicts, serving
+verdicts = Verdicts()
+verdicts.put(json.loads(sys.argv[2]))
+with serving((sys.argv[1], 8080), verdicts):
+    sys.exit(not verdicts.await_kept(60))
+"""
 
 
 def end_audit(platform: Platform, name: str, report: Report) -> dict[str, Any]:
-    """Run a Job of the DelayTopic's CronJob that ends as an audit with this report would; return its `status.slo`."""
-    text = status_text(status_document(report.model_copy(update={"delay_topic": f"{platform.team}/{name}"}), None))
-    cron_job = _cron_job(platform, name)
-    template = cron_job["spec"]["jobTemplate"]["spec"]["template"]
-    file = f"{FOLDER}/termination-log"
+    """Run a Job of the class's CronJob that ends as an audit with this report would; return its `status.slo`.
+
+    It ends well only if the operator says that it has kept the verdict.
+    """
+    told = status_document(report.model_copy(update={"delay_topic": f"{platform.team}/{name}"}), None)
+    template = _cron_job(platform)["spec"]["jobTemplate"]["spec"]["template"]
     container = {
         "name": "audit",
         "image": "audit",
-        "command": ["python", "-c", WRITE, file, text],
-        "terminationMessagePath": file,
-        "volumeMounts": [{"name": "audit", "mountPath": FOLDER}],
+        "command": ["python", "-c", SERVE, "0.0.0.0", json.dumps(told)],
+        "ports": [{"name": "http", "containerPort": 8080}],
     }
-    pod = {"restartPolicy": "Never", "containers": [container], "volumes": [{"name": "audit", "emptyDir": {}}]}
+    pod = {"restartPolicy": "Never", "containers": [container]}
     job: dict[str, Any] = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -42,20 +50,14 @@ def end_audit(platform: Platform, name: str, report: Report) -> dict[str, Any]:
     jobs = f"/apis/batch/v1/namespaces/{platform.namespace}/jobs"
     platform.client.create(jobs, job)
     await_condition(platform.client, f"{jobs}/{job['metadata']['name']}", "Complete")
-    audited_at = json.loads(text)["slo"]["auditedAt"]
-    found = await_object(
-        platform.client,
-        platform.path(name),
-        lambda found: bool(found and found["status"].get("slo", {}).get("auditedAt") == audited_at),
-    )
-    assert found is not None
+    found = platform.client.get(platform.path(name))
+    assert found["status"]["slo"]["auditedAt"] == told["slo"]["auditedAt"]
     return dict(found["status"]["slo"])
 
 
-def _cron_job(platform: Platform, name: str) -> dict[str, Any]:
-    def there(_: object) -> bool:
-        return bool(platform.objects("cronjobs", "batch/v1", name))
-
-    await_object(platform.client, platform.path(name), there)
-    [found] = platform.objects("cronjobs", "batch/v1", name)
+def _cron_job(platform: Platform) -> dict[str, Any]:
+    name = audit_name(class_key(platform.class_name), platform.namespace)
+    path = f"/apis/batch/v1/namespaces/{platform.namespace}/cronjobs/{name}"
+    found = await_object(platform.client, path, lambda found: found is not None)
+    assert found is not None
     return found

@@ -34,10 +34,10 @@ from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.kube.transport import KubeTransport
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import record_name
-from delaytopic_operator.observe.class_audits import ClassAudits
 from delaytopic_operator.observe.cluster import ClusterObserver
 from delaytopic_operator.observe.fleet import RelayPage
 from delaytopic_operator.observe.observer import Observer
+from delaytopic_operator.observe.told_verdicts import ToldVerdicts
 from delaytopic_operator.observe.topics import TopicsObserver
 from delaytopic_operator.reconciler import Reconciler
 from delaytopic_operator.report.events import EventRecorder
@@ -220,7 +220,7 @@ class Life:
         topics = TopicsObserver(self._kafka, kube)
         pages: Any = _Pages(world)
         cluster = ClusterObserver(kube, self._store, pages, config)
-        observer = Observer(cluster, topics, self._store, config, ClassAudits(pages))
+        observer = Observer(cluster, topics, self._store, config, ToldVerdicts(pages))
         metrics, ledger = StatusMetrics(OperatorMetrics()), ScalingLedger()
         self._reconciler = Reconciler(
             observer,

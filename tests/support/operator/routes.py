@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_documents, resolve
 from delaytopic_api.loading import validate
 from delaytopic_operator.config import OperatorConfig
-from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.model.reconciliation import Key, audit_key
 from delaytopic_operator.resources import RelayIdentity, Remembered, audit_objects, relay_objects
 from delaytopic_operator.resources.identity import Document
 
@@ -45,8 +45,23 @@ class Route:
         )
 
     def audit(self) -> list[Document]:
-        relay = self.relay_object("ConfigMap")["data"]["relay.yaml"]
-        return audit_objects(self.topic, self.delay_class, self.settings, self.identity, self.config, relay)
+        """What audits it, alone of its class or of its namespace."""
+        return audit_objects(self.audit_key, self.delay_class, [self.topic], self.config)
+
+    def audit_of(self, *names: str) -> list[Document]:
+        """What audits DelayTopics like this one, of these names, together."""
+        return audit_objects(self.audit_key, self.delay_class, self.named(*names), self.config)
+
+    def named(self, *names: str) -> list[DelayTopic]:
+        """The same DelayTopic under other names."""
+        metadata = self.topic.metadata
+        return [
+            self.topic.model_copy(update={"metadata": metadata.model_copy(update={"name": name})}) for name in names
+        ]
+
+    @property
+    def audit_key(self) -> Key:
+        return audit_key(self.topic.metadata.namespace, self.settings.class_name)
 
     def documents(self) -> list[Document]:
         return [*self.relay_objects(), *self.audit()]
@@ -57,9 +72,8 @@ class Route:
         return document
 
     def audit_object(self, kind: str) -> Document:
-        """The only document of a kind that an audit needs."""
-        (document,) = (each for each in self.audit() if each["kind"] == kind)
-        return document
+        """The first document of a kind that an audit needs."""
+        return next(each for each in self.audit() if each["kind"] == kind)
 
     def pod(self) -> Document:
         """The pod template of the relays."""

@@ -1,9 +1,8 @@
-"""The objects that audit DelayTopics: a CronJob for each, or one Deployment for all of a class. Pure builders."""
+"""The objects that audit DelayTopics: a CronJob for all of a class, or for those of a namespace. Pure builders."""
 
 from __future__ import annotations
 
-from delaytopic_operator.resources.audits.cron_job import audit_objects
-from delaytopic_operator.resources.audits.deployment import class_audit_objects, is_class_audit
+from delaytopic_operator.resources.audits.cron_job import audit_objects, cron_job_of, schedule_of
 from delaytopic_operator.resources.audits.pod import report_address
 
-__all__ = ["audit_objects", "class_audit_objects", "is_class_audit", "report_address"]
+__all__ = ["audit_objects", "cron_job_of", "report_address", "schedule_of"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from delaytopic_api.documents import AuditTemplate
 from delaytopic_api.values import AuditMode
 from delaytopic_operator.config import AuditConfig
-from delaytopic_operator.resources.identity import AUDIT, Document, RelayIdentity, selector
+from delaytopic_operator.resources.identity import Document
 from delaytopic_operator.resources.pod import TEMPORARY_FOLDER
 
 API_SERVER: Final = "k8s://https://kubernetes.default.svc"
@@ -65,10 +66,12 @@ def driver_variables() -> list[Document]:
     return [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in _DRIVER_FACTS.items()]
 
 
-def executor_pod(identity: RelayIdentity, driver: Document, audit: AuditConfig, longest_seconds: int) -> Document:
+def executor_pod(
+    labels: Mapping[str, str], account: str, driver: Document, audit: AuditConfig, longest_seconds: int
+) -> Document:
     """Return the template: a pod as restricted as the driver's, with its Secrets, and without its token.
 
-    `driver` is the spec of the driver's pod. Spark adds name, owner, environment and argument.
+    `labels` are those of the driver's pod, `driver` is its spec. Spark adds name, owner, environment and argument.
     """
     (container,) = driver["containers"]
     executor = {
@@ -81,14 +84,16 @@ def executor_pod(identity: RelayIdentity, driver: Document, audit: AuditConfig, 
     }
     spec = {
         **driver,
-        "serviceAccountName": audit.service_account or identity.relays_name,
+        "serviceAccountName": account,
         "automountServiceAccountToken": False,
         "activeDeadlineSeconds": longest_seconds,
         "containers": [executor],
         "volumes": _of_executors(driver["volumes"]),
     }
-    labels = {**identity.labels, **selector(identity.key, AUDIT), "app.kubernetes.io/component": "audit-executor"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": labels}, "spec": spec}
+    # Without the label by which the operator knows what it made: an executor has no verdict to tell.
+    told = {name: value for name, value in labels.items() if name != "app.kubernetes.io/managed-by"}
+    told["app.kubernetes.io/component"] = "audit-executor"
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": told}, "spec": spec}
 
 
 def _of_executors(named: list[Document]) -> list[Document]:

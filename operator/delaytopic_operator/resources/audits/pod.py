@@ -25,8 +25,6 @@ from delaytopic_operator.resources.pod import (
 DOCUMENTS_FOLDER: Final = "/etc/delaytopic/audit"
 LEDGER_FOLDER: Final = "/var/lib/delaytopic"
 REPORTS_FOLDER: Final = "reports"
-CLASSES_FOLDER: Final = "classes"
-"""The folder of the ledgers of classes: beside it each DelayTopic has one, as `namespace.name`."""
 TEMPORARY_SIZE: Final = "10Gi"
 DEFAULT_HEAP_MIB: Final = 1_024
 IMAGE_GROUP: Final = 65_532
@@ -126,9 +124,7 @@ def ledger_folder(audit: AuditConfig) -> str:
 
 
 def ledger_mount(path: str) -> Document:
-    """Return this part of the volume, for writing; an empty path is all of it."""
-    if not path:
-        return mount("ledger", LEDGER_FOLDER, writable=True)
+    """Return this part of the volume, for writing."""
     return {**mount("ledger", f"{LEDGER_FOLDER}/{path}", writable=True), "subPath": path}
 
 
@@ -141,7 +137,7 @@ def report_address(key: Key, audit: AuditConfig, told: str | None) -> str | None
     """Return where people find the report that an audit says it has written; None: it was gone with the pod."""
     if told is None or audit.reports_url is None:
         return told if audit.volume is not None or is_url(audit) else None
-    return f"{audit.reports_url.rstrip('/')}/{key.namespace}.{key.name}/report.html"
+    return f"{audit.reports_url.rstrip('/')}/{key}/report.html"
 
 
 def _heap_mib(audit: AuditConfig) -> int:

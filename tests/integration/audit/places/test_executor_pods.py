@@ -88,7 +88,7 @@ def test_executors_are_pods_like_the_driver_and_find_the_same_with_no_right_but_
     executors, everything = jobs.pods(**EXECUTORS), jobs.pods()
     end = jobs.await_end(job)
 
-    assert (end, tables_of(spark, f"{jobs.place}/{jobs.name.replace('/', '.')}")) == ("Complete", local), jobs.log(job)
+    assert (end, tables_of(spark, jobs.ledger)) == ("Complete", local), jobs.log(job)
     (driver,) = jobs.pods(**{"batch.kubernetes.io/job-name": job})
     for pod in executors:
         (container,) = pod["spec"]["containers"]
@@ -96,7 +96,7 @@ def test_executors_are_pods_like_the_driver_and_find_the_same_with_no_right_but_
         assert (owner["kind"], owner["uid"]) == ("Pod", driver["metadata"]["uid"])
         assert violations(pod["spec"]) == []
         assert pod["spec"]["automountServiceAccountToken"] is False
-        assert pod["spec"]["serviceAccountName"] == jobs.given.relay_object("ServiceAccount")["metadata"]["name"]
+        assert pod["spec"]["serviceAccountName"] == jobs.given.audit_object("ServiceAccount")["metadata"]["name"]
         assert container["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
         assert container["envFrom"] == [{"secretRef": {"name": SECRET}}]
         assert container["image"] == driver["spec"]["containers"][0]["image"]
@@ -121,7 +121,7 @@ def test_an_executor_that_is_killed_changes_no_table(
     victim.process.kill()
 
     assert jobs.await_end(job) == "Complete", jobs.log(job)
-    assert tables_of(spark, f"{jobs.place}/{jobs.name.replace('/', '.')}") == local
+    assert tables_of(spark, jobs.ledger) == local
     assert_rights_suffice(jobs, mark)
 
 
@@ -136,7 +136,7 @@ def test_of_two_audits_at_once_one_counts(jobs: AuditJobs, spark: SparkSession, 
     assert ends in (["Complete", "Complete"], ["Complete", "Failed"])
     logs = "".join(map(jobs.log, both))
     assert ("was quicker" in logs) == (ends[-1] == "Failed"), logs
-    assert tables_of(spark, f"{jobs.place}/{jobs.name.replace('/', '.')}") == local
+    assert tables_of(spark, jobs.ledger) == local
     jobs.await_executors(0)
 
 
@@ -148,7 +148,7 @@ def test_a_driver_whose_account_is_not_bound_fails_and_says_so_to_the_operator(j
     job = jobs.start()
 
     assert jobs.await_end(job) == "Failed"
-    verdict = last_verdict(jobs.pods(**{"batch.kubernetes.io/job-name": job}), {}, 0)
+    verdict = last_verdict({}, 0, jobs.reader.message)
     assert verdict is not None
     told = verdict.condition
     assert (told.status, told.reason) == ("Unknown", "CannotJudge")

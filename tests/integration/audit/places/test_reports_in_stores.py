@@ -31,7 +31,7 @@ def output(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_a_report_is_three_files_in_the_place_of_those_before(
     spark: SparkSession, output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given: dict[str, Any] = {"output": output, "push": None, "status_file": None, "quiet": False, "exit_zero": False}
+    given: dict[str, Any] = {"output": output, "push": None, "quiet": False, "exit_zero": False}
     first, second = sample_report(), no_verdict("shop/order-reminders", ["The topic is gone."], NOW_MS)
 
     codes = [publish(each, given, spark) for each in (first, second)]

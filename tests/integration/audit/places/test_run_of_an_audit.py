@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,11 +18,14 @@ from tests.harness.shared_servers import KafkaAddress
 from tests.support.audit.delay_topics import AuditedTopic
 from tests.support.audit.known_findings import assert_truth_found, happened, produce, tables_of
 from tests.support.audit.quick_spark import ENVIRONMENT
+from tests.support.audit.readers import Reader
 from tests.support.operator.routes import Route, route
 
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_cli import __main__ as delaytopic
+from delaytopic_local.servers.process import free_port
 from delaytopic_operator.model.conditions import Condition
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.audit_verdict import last_verdict
 from delaytopic_process.command_line import INTERRUPTED
 
@@ -53,32 +55,39 @@ class Container:
     program: str
     words: list[str]
     environment: dict[str, str]
-    message: Path
+    reader: Reader
+    port: int
 
     @classmethod
     def of(cls, given: Route, folder: Path) -> Container:
         """Write what it mounts into this folder."""
         (container,) = given.audit_object("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
-        (folder / "relay.yaml").write_text(given.relay_object("ConfigMap")["data"]["relay.yaml"], encoding="utf-8")
-        documents = given.audit_object("ConfigMap")["data"]["documents.yaml"]
-        (folder / "documents.yaml").write_text(documents, encoding="utf-8")
-        temporary, message = folder / "tmp", folder / "termination-log"
+        temporary, port = folder / "tmp", free_port()
         temporary.mkdir()
+        for number, config_map in enumerate(each for each in given.audit() if each["kind"] == "ConfigMap"):
+            of = folder / ("audit" if number else "config")
+            of.mkdir()
+            for name, text in config_map["data"].items():
+                (of / name).write_text(text, encoding="utf-8")
         places: dict[str, object] = {
-            "/etc/delaytopic/config": folder,
-            "/etc/delaytopic/audit": folder,
-            container["terminationMessagePath"]: message,
+            "/etc/delaytopic/config": folder / "config",
+            "/etc/delaytopic/audit": folder / "audit",
+            "0.0.0.0:8080": f"127.0.0.1:{port}",
             "/tmp/": f"{temporary}/",
         }
         words = [outside_of(word, places) for word in container["args"]]
         environment = {variable["name"]: str(temporary) for variable in container["env"]}
-        return cls(container["command"][0], words, environment, message)
+        metadata = given.topic.metadata
+        return cls(container["command"][0], words, environment, Reader(Key(metadata.namespace, metadata.name)), port)
+
+    def run(self) -> int:
+        """Run the program in this process, while an operator reads its verdict; return its exit code."""
+        with self.reader.reading("127.0.0.1", self.port):
+            return delaytopic.run(self.words)
 
     def condition(self) -> Condition:
-        """Return what the operator makes of its termination message."""
-        state = {"terminated": {"message": self.message.read_text(encoding="utf-8")}}
-        pod: dict[str, Any] = {"status": {"containerStatuses": [{"state": state}]}}
-        verdict = last_verdict([pod], {}, 0)
+        """Return what the operator makes of what it has read."""
+        verdict = last_verdict({}, 0, self.reader.message)
         assert verdict is not None
         return verdict.condition
 
@@ -113,7 +122,7 @@ def test_the_verdict_of_an_audit_becomes_a_condition(kafka: KafkaAddress, tmp_pa
     given = audited(kafka, tmp_path / "ledger", topics_of(kafka, tmp_path))
     container = Container.of(given, tmp_path)
 
-    code = delaytopic.run(container.words)
+    code = container.run()
 
     assert (container.program, code) == ("delaytopic", 0)
     assert container.condition()[:3] == (ConditionType.SLO_MET, ConditionStatus.TRUE, "Met")
@@ -124,7 +133,7 @@ def test_an_audit_that_does_not_reach_kafka_fails_and_says_why(tmp_path: Path, m
     monkeypatch.setattr("delaytopic_audit.reading.facts.TIMEOUT_SECONDS", 1.0)
     container = Container.of(audited(Nowhere(), tmp_path / "ledger", "a"), tmp_path)
 
-    code = delaytopic.run(container.words)
+    code = container.run()
 
     found = container.condition()
     assert code == 2
@@ -170,7 +179,9 @@ def test_the_containers_program_does_the_same_with_a_spark_of_its_own(kafka: Kaf
     program = Path(sys.executable).with_name(container.program)
 
     environment = os.environ | ENVIRONMENT | container.environment
-    done = subprocess.run([program, *container.words], cwd=tmp_path / "tmp", env=environment, timeout=300, check=False)
+    with container.reader.reading("127.0.0.1", container.port):
+        words = [str(program), *container.words]
+        done = subprocess.run(words, cwd=tmp_path / "tmp", env=environment, timeout=300, check=False)
 
     assert done.returncode == 0
     assert container.condition()[:3] == (ConditionType.SLO_MET, ConditionStatus.TRUE, "Met")

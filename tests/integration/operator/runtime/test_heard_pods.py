@@ -51,22 +51,20 @@ def labelled(kind: str, namespace: str, key: Key, component: str) -> dict[str, A
 
 
 @pytest.mark.parametrize("owner", ["the tenant", "the operator"])
-def test_relays_and_audits_are_heard_from_where_the_operator_runs_them_alone(
-    kube: KubeApi, namespace: str, owner: str
-) -> None:
+def test_relays_are_heard_from_where_the_operator_runs_them_alone(kube: KubeApi, namespace: str, owner: str) -> None:
     key, store = Key(namespace, "reminders"), ObjectCache(OPERATOR)
     topic = delay_topic(namespace)
     metadata = {**document(deleted_ms=None)["metadata"], **topic["metadata"], "resourceVersion": "5"}
     store.put({**topic, "metadata": metadata})
     store.put({**delay_class().to_document(), "metadata": {"name": "standard", "resourceVersion": "6"}})
     place = namespace if owner == "the tenant" else OPERATOR
-    for kind, component in (("Pod", "relay"), ("Pod", "audit"), ("Deployment", "relay")):
+    for kind, component in (("Pod", "relay"), ("Deployment", "relay")):
         store.put(labelled(kind, place, key, component))
 
     seen = ClusterObserver(kube, store, None, OperatorConfig(namespace=OPERATOR)).observe(key, 0)  # type: ignore[arg-type]
 
-    heard = (len(seen.pods), len(seen.audit_pods), seen.deployment is not None)
-    assert heard == ((0, 0, False) if owner == "the tenant" else (1, 1, True))
+    heard = (len(seen.pods), seen.deployment is not None)
+    assert heard == ((0, False) if owner == "the tenant" else (1, True))
 
 
 def test_pods_that_nothing_of_the_operators_made_are_not_heard() -> None:

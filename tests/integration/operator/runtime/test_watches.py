@@ -44,10 +44,13 @@ def watch(control_plane: ControlPlane, woken: list[Key]) -> Iterator[Callable[..
         def put(keys: Iterable[Key]) -> None:
             woken.extend(keys)
 
+        def ignore(keys: Iterable[Key]) -> None:
+            pass
+
         topics = [namespace, *tenants]
         config = OperatorConfig(namespace=namespace, watch_namespaces=topics, relay_namespaces=[])
         store, login = ObjectCache(namespace, topics), ClusterLogin(control_plane.kubeconfig)
-        running.append(Watches(login, store, put, config, login_lasts, enqueue_classes=lambda keys: None))
+        running.append(Watches(login, store, put, config, login_lasts, enqueue_classes=ignore, enqueue_audits=ignore))
         running[-1].start()
         return running[-1], store
 

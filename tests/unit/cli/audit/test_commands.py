@@ -7,6 +7,7 @@ import json
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.request import urlopen
 
@@ -27,6 +28,7 @@ from delaytopic_cli.audit.documents import audited_topics, executors_of, kafka_o
 from delaytopic_cli.audit.options import rules_of
 from delaytopic_process.command_line import INTERRUPTED
 from delaytopic_process.errors import InputError
+from delaytopic_process.waiting import wait_until
 
 TOPIC = """
 apiVersion: delaytopic.dev/v1beta1
@@ -253,8 +255,8 @@ def test_an_audit_that_goes_on_survives_runs_that_fail_and_ends_when_it_is_told_
     [
         (["--every", "1m", "--restart"], "--restart begins anew once: run it without --every first"),
         (["--every", "999ms"], "--every: 999ms is less than 1s"),
-        (["--every", "1m", "--serve", "8080"], "--serve takes HOST:PORT, such as 0.0.0.0:8080"),
-        (["--serve", "127.0.0.1:0"], "--serve is for audits that go on: give --every, too"),
+        (["--serve", "8080"], "--serve takes HOST:PORT, such as 0.0.0.0:8080"),
+        (["--every", "1m", "--serve", "127.0.0.1:0"], "--serve is for an audit that ends: leave out --every"),
     ],
 )
 def test_an_audit_does_not_go_on_with_every_option(
@@ -402,30 +404,75 @@ def test_spark_has_ended_when_it_was_stopped_or_its_java_does_not_answer(error: 
     assert has_ended(session)
 
 
+class Reader(Thread):
+    """Reads the verdicts of an audit once they are all there, and says that it has kept them."""
+
+    def __init__(self, port: int, count: int) -> None:
+        super().__init__()
+        self._page = f"http://127.0.0.1:{port}/verdicts"
+        self._count = count
+        self.read: list[str] = []
+
+    def run(self) -> None:
+        """Read until so many are there."""
+        assert wait_until(self._has_read_all, timeout_seconds=60)
+
+    def _has_read_all(self) -> bool:
+        with urlopen(self._page, timeout=60) as answer:
+            *documents, last = [json.loads(line) for line in answer]
+        if len(documents) < self._count:
+            return False
+        self.read = [f"{each['delayTopic']}: {each['condition']['message']}" for each in documents]
+        with urlopen(f"{self._page}?after={last['after']}&kept={last['after']}", timeout=60):
+            return True
+
+
 @pytest.mark.usefixtures("signals")
-def test_a_service_serves_the_verdicts_of_the_delay_topics_that_a_folder_has(
+def test_an_audit_serves_a_verdict_on_each_delay_topic_until_they_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said, served = list[str](), list[list[str]]()
+    readers = list[Reader]()
 
-    def fetch() -> None:
-        with urlopen(f"http://127.0.0.1:{said[0].split()[-1]}/verdicts", timeout=60) as answer:
-            *documents, _ = [json.loads(line) for line in answer]
-        served.append([f"{each['delayTopic']}: {each['condition']['message']}" for each in documents])
-        (tmp_path / "orders.yaml").unlink(missing_ok=True)
+    def begin(line: str) -> None:
+        if line.startswith("serving"):
+            readers.append(Reader(int(line.rsplit(maxsplit=1)[-1]), count=2))
+            readers[0].start()
 
-    monkeypatch.setattr("delaytopic_cli.audit.commands.show_progress", said.append)
-    (tmp_path / "orders.yaml").write_text(TOPIC % "orders", encoding="utf-8")
-    (tmp_path / "invoices.yaml").write_text(TOPIC % "invoices", encoding="utf-8")
-    service = Service(monkeypatch, 2, has_a_bug)
-    service.between = fetch
+    monkeypatch.setattr("delaytopic_cli.audit.commands.show_progress", begin)
+    monkeypatch.setattr("delaytopic_cli.audit.commands.check_topics", lambda *_: {})
+    for name in ("orders", "invoices"):
+        (tmp_path / f"{name}.yaml").write_text(TOPIC % name, encoding="utf-8")
+    Service(monkeypatch, 1, has_a_bug)
 
-    assert service.run(tmp_path, "--serve", "127.0.0.1:0") == INTERRUPTED
+    code = run(["audit", "run", "-f", str(tmp_path), "-b", "127.0.0.1:1", "--serve", "127.0.0.1:0"])
+
+    (reader,) = readers
+    reader.join()
     bug = "This audit could not judge. KeyError: 'of two\\nlines'"
-    assert served == [
-        [f"shop/invoices: {bug}", f"shop/orders: {bug}"],
-        ["shop/invoices: This audit could not judge. no ledger"],
-    ]
+    assert (code, reader.read) == (2, [f"shop/invoices: {bug}", f"shop/orders: {bug}"])
+
+
+@pytest.mark.parametrize(
+    ("options", "codes", "expected"),
+    [
+        ([], [0, 2], 2),
+        (["--exit-zero"], [0, 2], 0),
+        (["--exit-zero"], [2, 2], 2),
+        ([], [0, 1], 1),
+    ],
+    ids=["one has none", "one has none, and that is told", "none has one", "one missed"],
+)
+@pytest.mark.usefixtures("signals")
+def test_a_job_that_gave_a_verdict_did_its_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], codes: list[int], expected: int
+) -> None:
+    monkeypatch.setattr("delaytopic_cli.audit.commands.check_topics", lambda *_: {})
+    monkeypatch.setattr("delaytopic_cli.audit.commands.spark_session", lambda **_: None)
+    monkeypatch.setattr("delaytopic_cli.audit.commands._audit", lambda *_: codes)
+    file = tmp_path / "topics.yaml"
+    file.write_text(TOPIC % "orders", encoding="utf-8")
+
+    assert run(["audit", "run", "-f", str(file), "-b", "127.0.0.1:1", "--quiet", *options]) == expected
 
 
 @pytest.mark.usefixtures("signals")
@@ -478,24 +525,6 @@ def test_standard_input_without_delay_topics_is_an_error_in_a_service_too(
 
     assert Service(monkeypatch, 1, has_a_bug).run("-") == 2
     assert capsys.readouterr().err == "error: - holds no DelayTopic ; it holds: none\n"
-
-
-@pytest.mark.usefixtures("signals")
-def test_a_status_file_stays_that_of_the_only_delay_topic(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file, status = tmp_path / "topics.yaml", tmp_path / "status.json"
-    file.write_text(TOPIC % "orders", encoding="utf-8")
-    service = Service(monkeypatch, 2, has_a_bug)
-    service.between = lambda: file.write_text(TOPIC % "orders" + "---" + TOPIC % "invoices", encoding="utf-8")
-
-    assert service.run(file, "--quiet", "--status-file", str(status)) == INTERRUPTED
-    assert json.loads(status.read_text(encoding="utf-8"))["delayTopic"] == "shop/orders"
-    assert capsys.readouterr().err.splitlines()[:3] == [
-        "error: shop/orders: KeyError: 'of two\\nlines'",
-        "error: --status-file is for one DelayTopic: choose it with --name",
-        "error: shop/orders: KeyError: 'of two\\nlines'",
-    ]
 
 
 def executor_template(tmp_path: Path, text: str = "{kind: Pod}") -> Path:

@@ -1,4 +1,4 @@
-"""The small document of --status-file, and how a job with a missed objective ends."""
+"""The verdict as it is served, and how a job with a missed objective ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.audit.sample_report import END_MINUTE, NOW_MS, sample_report
@@ -19,7 +18,6 @@ from delaytopic_audit.errors import AuditError
 from delaytopic_audit.model.report import BurnRate, FaultyHour, ObjectiveName
 from delaytopic_audit.model.rules import Threshold
 from delaytopic_audit.report.reporting import no_verdict
-from delaytopic_cli.__main__ import cli
 from delaytopic_cli.audit.documents import audited_topics
 from delaytopic_cli.audit.publishing import (
     LARGEST_BYTES,
@@ -27,13 +25,12 @@ from delaytopic_cli.audit.publishing import (
     publish_failure,
     status_document,
     status_text,
+    tell_failure,
     tell_local,
-    write_status,
 )
 from delaytopic_cli.audit.serving import Verdicts
 from delaytopic_local.session.known_topics import KnownTopic
 from delaytopic_local.session.state import LocalState, read_last_report, write_state
-from delaytopic_process.errors import InputError
 
 TOPIC = """
 apiVersion: delaytopic.dev/v1beta1
@@ -45,12 +42,14 @@ spec: {source: {topic: a}, target: {topic: b}}
 
 
 def options(folder: Path, **more: Any) -> dict[str, Any]:
-    files = {"output": str(folder / "reports"), "status_file": str(folder / "status.json")}
-    return {**files, "push": None, "quiet": True, "exit_zero": False, **more}
+    usual = {"output": str(folder / "reports"), "verdicts": Verdicts(), "push": None, "quiet": True, "exit_zero": False}
+    return {**usual, **more}
 
 
-def written(folder: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((folder / "status.json").read_text(encoding="utf-8"))
+def told(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the only verdict that is served."""
+    text, _ = given["verdicts"].after("")
+    document: dict[str, Any] = json.loads(text)
     return document
 
 
@@ -95,7 +94,7 @@ def write_topic(folder: Path) -> Path:
 
 
 @given(st.lists(st.text(max_size=3_000), max_size=5))
-def test_the_document_fits_into_a_termination_message_whatever_the_reasons_are(reasons: list[str]) -> None:
+def test_the_document_has_a_bounded_size_whatever_the_reasons_are(reasons: list[str]) -> None:
     report = no_verdict("shop/" + "o" * 40, reasons, NOW_MS)
 
     text = status_text(status_document(report, None))
@@ -130,7 +129,7 @@ def test_the_figures_of_the_worst_of_months_fit_in_and_none_is_cut() -> None:
             ],
         }
     )
-    document = status_document(worst, f"/var/lib/delaytopic/reports/{'n' * 63}.{'o' * 253}/report.html")
+    document = status_document(worst, f"/var/lib/delaytopic/reports/{'n' * 63}/{'o' * 253}/report.html")
 
     text = status_text(document)
 
@@ -139,14 +138,14 @@ def test_the_figures_of_the_worst_of_months_fit_in_and_none_is_cut() -> None:
     assert len(json.loads(text)["condition"]["message"]) > 100
 
 
-def test_a_run_writes_the_document_over_what_was_there(tmp_path: Path) -> None:
-    (tmp_path / "status.json").write_text("x" * 10_000, encoding="utf-8")
+def test_a_verdict_is_served_with_the_place_of_its_report(tmp_path: Path) -> None:
+    given_options = options(tmp_path)
 
-    code = publish(sample_report(), options(tmp_path))
+    code = publish(sample_report(), given_options)
 
     assert code == 1
-    assert written(tmp_path)["verdict"] == "Missed"
-    assert written(tmp_path)["slo"]["report"] == str(tmp_path / "reports/shop.order-reminders/report.html")
+    assert told(given_options)["verdict"] == "Missed"
+    assert told(given_options)["slo"]["report"] == str(tmp_path / "reports/shop/order-reminders/report.html")
 
 
 def test_a_missed_objective_is_a_success_for_a_job_and_no_verdict_is_none(tmp_path: Path) -> None:
@@ -157,55 +156,30 @@ def test_a_missed_objective_is_a_success_for_a_job_and_no_verdict_is_none(tmp_pa
     assert publish(no_verdict("shop/orders", ["The topic is gone."], NOW_MS), as_a_job) == 2
 
 
-def test_a_run_that_fails_on_its_way_says_so_in_the_document(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = publish_failure(AuditError("Kafka is away.\nTry later."), "shop/orders", options(tmp_path, exit_zero=True))
+def test_a_run_that_fails_on_its_way_says_so_as_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given_options = options(tmp_path, exit_zero=True)
+
+    code = publish_failure(AuditError("Kafka is away.\nTry later."), "shop/orders", given_options)
 
     assert code == 2
-    assert written(tmp_path)["delayTopic"] == "shop/orders"
-    assert written(tmp_path)["condition"]["status"] == "Unknown"
-    assert written(tmp_path)["condition"]["message"] == "This audit could not judge. Kafka is away. Try later."
+    assert told(given_options)["delayTopic"] == "shop/orders"
+    assert told(given_options)["condition"]["status"] == "Unknown"
+    assert told(given_options)["condition"]["message"] == "This audit could not judge. Kafka is away. Try later."
     assert capsys.readouterr().err.splitlines() == [
         "error: shop/orders: Kafka is away.",
         "error: shop/orders: Try later.",
     ]
 
 
-def test_a_verdict_is_served_as_the_file_gets_it(tmp_path: Path) -> None:
-    verdicts = Verdicts(lambda: 0.0)
+def test_reports_are_in_a_folder_for_each_namespace(tmp_path: Path) -> None:
+    publish(sample_report(), options(tmp_path))
 
-    publish(sample_report(), options(tmp_path, verdicts=verdicts))
-
-    assert verdicts.after("")[:-1] == [(tmp_path / "status.json").read_text(encoding="utf-8")]
+    assert (tmp_path / "reports" / "shop" / "order-reminders" / "report.html").is_file()
 
 
-def test_a_failure_is_served_as_the_file_gets_it(tmp_path: Path) -> None:
-    verdicts = Verdicts(lambda: 0.0)
+def test_a_failure_is_told_as_a_verdict_on_each_delay_topic(tmp_path: Path) -> None:
+    verdicts = Verdicts()
 
-    publish_failure(AuditError("Kafka is away."), "shop/orders", options(tmp_path, verdicts=verdicts))
+    tell_failure(AuditError("Kafka is away."), ["shop/orders", "shop/letters"], options(tmp_path, verdicts=verdicts))
 
-    assert verdicts.after("")[:-1] == [(tmp_path / "status.json").read_text(encoding="utf-8")]
-
-
-def test_without_the_option_no_document_is_written(tmp_path: Path) -> None:
-    publish(sample_report(), options(tmp_path, status_file=None))
-
-    assert [path.name for path in tmp_path.iterdir()] == ["reports"]
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"--status-file: .*/no/status\.json cannot be written: No such file"):
-        write_status(sample_report(), None, str(tmp_path / "no" / "status.json"))
-
-
-def test_a_status_file_is_for_one_delay_topic(tmp_path: Path) -> None:
-    file = tmp_path / "topics.yaml"
-    file.write_text(TOPIC % "orders" + TOPIC % "invoices", encoding="utf-8")
-
-    answer = CliRunner().invoke(
-        cli, ["audit", "run", "-f", str(file), "--status-file", "s.json"], standalone_mode=False
-    )
-
-    assert isinstance(answer.exception, InputError)
-    assert str(answer.exception) == "--status-file is for one DelayTopic: choose it with --name"
+    assert [json.loads(line)["delayTopic"] for line in verdicts.after("")[:-1]] == ["shop/orders", "shop/letters"]

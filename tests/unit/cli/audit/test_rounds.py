@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 
 from delaytopic_api import Duration, Settings
-from delaytopic_audit.report import no_verdict
 from delaytopic_cli.audit.documents import audited_topics, full_name
-from delaytopic_cli.audit.publishing import status_document, status_text
 from delaytopic_cli.audit.rounds import audit_in_rounds
-from delaytopic_cli.audit.serving import Verdicts
 from delaytopic_process.errors import InputError
 
 TOPIC = """
@@ -37,7 +34,6 @@ class Rounds:
         self.now_s = 100.0
         self.audited: list[list[str]] = []
         self.waits: list[float] = []
-        self.verdicts = Verdicts(lambda: self.now_s)
 
     def write(self, *names: str) -> None:
         """Write DelayTopics of these names."""
@@ -61,7 +57,6 @@ class Rounds:
                 self.read(),
                 read=self.read,
                 audit_all=self.audit,
-                verdicts=self.verdicts,
                 clock_s=lambda: self.now_s,
                 sleep=wait,
             )
@@ -71,11 +66,8 @@ class Rounds:
         return audited_topics(str(self.file), None, may_be_none=True)
 
     def audit(self, topics: Sequence[Settings]) -> None:
-        """Give each DelayTopic the number of the round as its verdict's time."""
-        names = [full_name(settings) for settings in topics]
-        self.audited.append(names)
-        for name in names:
-            self.verdicts.put(status_document(no_verdict(name, [], len(self.audited)), None))
+        """Note the names."""
+        self.audited.append([full_name(settings) for settings in topics])
         self.now_s += self.takes_s
 
 
@@ -128,30 +120,3 @@ def test_rounds_begin_an_interval_apart_or_at_once_after_a_longer_one(
     rounds.run(lambda: None)
 
     assert rounds.waits == waits
-
-
-def test_a_delay_topic_that_is_gone_loses_its_verdict_after_the_round(rounds: Rounds) -> None:
-    rounds.write("orders", "invoices")
-
-    rounds.run(lambda: rounds.write("invoices"))
-
-    *lines, _ = rounds.verdicts.after("")
-    assert lines == [status_text(status_document(no_verdict("shop/invoices", [], 2), None))]
-
-
-def test_begin_and_end_of_a_round_and_each_verdict_are_signs_of_life(rounds: Rounds) -> None:
-    seen = list[str]()
-    audit = rounds.audit
-
-    def look(topics: Sequence[Settings]) -> None:
-        seen.append(rounds.verdicts.health(0).reason)
-        audit(topics)
-        seen.append(rounds.verdicts.health(0).reason)
-
-    rounds.audit = look  # type: ignore[method-assign]
-    rounds.run(lambda: seen.append(rounds.verdicts.health(0).reason))
-
-    began = "the present round began 0 s ago, and nothing since; 0 s are the limit"
-    given = "the last verdict was given 1 s ago, and nothing since; 0 s are the limit"
-    ended = "the last round ended 59 s ago, and nothing since; 0 s are the limit"
-    assert seen == [began, given, ended, began, given]

@@ -1,10 +1,9 @@
-"""The verdicts of audits that go on, and their pages, from a server on a free port."""
+"""The verdicts of an audit, and their page, from a server on a free port."""
 
 from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
 from http.client import HTTPConnection
 from threading import Barrier, Thread
 from typing import Any, NamedTuple
@@ -12,20 +11,13 @@ from typing import Any, NamedTuple
 import pytest
 from tests.unit.audit.sample_report import NOW_MS, sample_report
 
-from delaytopic_api import Duration
 from delaytopic_audit.report import no_verdict
 from delaytopic_cli.audit.publishing import LARGEST_BYTES, status_document, status_text
-from delaytopic_cli.audit.serving import PAGE_LINES, Verdicts, live_seconds, serving
+from delaytopic_cli.audit.serving import PAGE_LINES, Verdicts, serving
 from delaytopic_process.errors import InputError
-from delaytopic_process.pages import Health
 
 PLAIN = "text/plain; charset=utf-8"
-LIVE_S = 3_600.0
 ANYWHERE = ("0.0.0.0", 0)
-
-
-def at_zero() -> float:
-    return 0.0
 
 
 def document(name: str, at_ms: int, reason: str = "Kafka is away.") -> dict[str, Any]:
@@ -33,7 +25,7 @@ def document(name: str, at_ms: int, reason: str = "Kafka is away.") -> dict[str,
 
 
 def verdicts_on(**at_ms: int) -> Verdicts:
-    verdicts = Verdicts(at_zero)
+    verdicts = Verdicts()
     for name, generated_at_ms in at_ms.items():
         verdicts.put(document(f"shop/{name}", generated_at_ms))
     return verdicts
@@ -86,16 +78,8 @@ def test_a_verdict_takes_the_place_of_the_one_before() -> None:
     assert page(verdicts)[0] == lines_on(b=1, a=2)
 
 
-def test_verdicts_on_other_delay_topics_are_dropped() -> None:
-    verdicts = verdicts_on(a=1, b=1, c=1)
-
-    verdicts.keep_only({"shop/a", "shop/c", "shop/new"})
-
-    assert page(verdicts)[0] == lines_on(a=1, c=1)
-
-
-def test_a_line_is_what_a_status_file_would_hold() -> None:
-    verdicts = Verdicts(at_zero)
+def test_a_line_is_a_status_document() -> None:
+    verdicts = Verdicts()
     met, long = status_document(sample_report(faulty=False), "r.html"), document("shop/z", NOW_MS, "ä\n" * 9_000)
 
     verdicts.put(met)
@@ -108,13 +92,12 @@ def test_a_line_is_what_a_status_file_would_hold() -> None:
 
 
 def test_several_threads_may_put_verdicts_at_once() -> None:
-    verdicts, together = Verdicts(at_zero), Barrier(4, timeout=60)
+    verdicts, together = Verdicts(), Barrier(4, timeout=60)
 
     def put(number: int) -> None:
         together.wait()
         for round_ in range(1, 101):
             verdicts.put(document(f"shop/{number}", round_))
-            verdicts.keep_only({f"shop/{each}" for each in range(4)})
 
     threads = [Thread(target=put, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -125,32 +108,43 @@ def test_several_threads_may_put_verdicts_at_once() -> None:
     assert sorted(page(verdicts)[0]) == [status_text(document(f"shop/{number}", 100)) for number in range(4)]
 
 
-@pytest.mark.parametrize(
-    ("sign", "what"),
-    [
-        (lambda _: None, "this process began"),
-        (Verdicts.round_began, "the present round began"),
-        (Verdicts.round_ended, "the last round ended"),
-        (lambda verdicts: verdicts.put(document("shop/a", 1)), "the last verdict was given"),
-    ],
-    ids=["a process that began", "a round that began", "a round that ended", "a verdict"],
-)
-def test_a_sign_of_life_counts_for_a_while(sign: Callable[[Verdicts], object], what: str) -> None:
-    now_s = 1_000.0
-    verdicts = Verdicts(lambda: now_s)
-    now_s = 1_000.0 if what == "this process began" else 2_000.0
-    sign(verdicts)
-    began_s = now_s
+def test_they_are_waited_for_until_the_last_one_is_kept() -> None:
+    verdicts, reader = verdicts_on(a=1, b=2), Barrier(2, timeout=60)
+    first, last = f"{page(verdicts)[1].partition('-')[0]}-1", page(verdicts)[1]
 
-    now_s = began_s + 3_599.9
-    assert verdicts.health(LIVE_S) == Health(True, "ok")
-    now_s = began_s + 3_600
-    assert verdicts.health(LIVE_S) == Health(False, f"{what} 3600 s ago, and nothing since; 3600 s are the limit")
+    def read() -> None:
+        reader.wait()
+        for mark in ("another-2", "nonsense", first, last):
+            verdicts.note_kept(mark)
+
+    before = verdicts.await_kept(0)
+    thread = Thread(target=read)
+    thread.start()
+    reader.wait()
+
+    assert (before, verdicts.await_kept(60)) == (False, True)
+    thread.join()
 
 
-@pytest.mark.parametrize(("every", "expected"), [("1s", 3_600), ("20m", 3_600), ("20m1s", 3_603), ("6h", 64_800)])
-def test_three_rounds_are_waited_for_and_an_hour_at_least(every: str, expected: float) -> None:
-    assert live_seconds(Duration(every)) == expected
+@pytest.mark.parametrize("mark", ["another-2", "nonsense", "", "-2"])
+def test_a_mark_of_another_process_keeps_nothing(mark: str) -> None:
+    verdicts = verdicts_on(a=1, b=2)
+
+    verdicts.note_kept(mark)
+
+    assert not verdicts.await_kept(0)
+
+
+def test_where_there_are_none_nobody_is_waited_for() -> None:
+    assert Verdicts().await_kept(0)
+
+
+def test_a_reader_says_with_its_next_question_what_it_has_kept() -> None:
+    verdicts = verdicts_on(a=1, b=2)
+    _, mark = page(verdicts)
+    answer = fetch(f"/verdicts?after={mark}&kept={mark}", verdicts)
+
+    assert (answer.body, verdicts.await_kept(0)) == (f'{{"after": "{mark}"}}\n', True)
 
 
 class Page(NamedTuple):
@@ -161,7 +155,7 @@ class Page(NamedTuple):
 
 def fetch(target: str, verdicts: Verdicts) -> Page:
     """Ask a server for a page."""
-    with serving(ANYWHERE, verdicts, LIVE_S) as port:
+    with serving(ANYWHERE, verdicts) as port:
         connection = HTTPConnection("127.0.0.1", port, timeout=60)
         try:
             connection.request("GET", target)
@@ -186,26 +180,15 @@ def test_the_page_of_verdicts_goes_on_after_a_mark() -> None:
     assert fetch(f"/verdicts?after={mark}", verdicts).body == f'{{"after": "{mark}"}}\n'
 
 
-def test_a_service_that_is_alive_says_so() -> None:
-    assert fetch("/livez", Verdicts(at_zero)) == Page(200, PLAIN, "ok\n")
-
-
-def test_a_service_that_hangs_says_since_when() -> None:
-    times = iter([0.0, 3_600.0])
-    expected = Page(503, PLAIN, "this process began 3600 s ago, and nothing since; 3600 s are the limit\n")
-
-    assert fetch("/livez", Verdicts(lambda: next(times))) == expected
-
-
-@pytest.mark.parametrize("target", ["/", "/verdicts/", "/metrics"])
+@pytest.mark.parametrize("target", ["/", "/verdicts/", "/livez"])
 def test_there_are_no_other_pages(target: str) -> None:
-    expected = Page(404, PLAIN, "no such page; there are /livez, /verdicts\n")
+    expected = Page(404, PLAIN, "no such page; there are /verdicts\n")
 
-    assert fetch(target, Verdicts(at_zero)) == expected
+    assert fetch(target, Verdicts()) == expected
 
 
 def test_other_methods_are_not_served_and_no_version_is_told() -> None:
-    with serving(ANYWHERE, Verdicts(at_zero), LIVE_S) as port:
+    with serving(ANYWHERE, Verdicts()) as port:
         connection = HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("POST", "/verdicts")
         answer = connection.getresponse()
@@ -221,12 +204,12 @@ def test_a_port_that_is_taken_is_named() -> None:
         port = taken.getsockname()[1]
         why = rf"--serve: cannot listen on 0\.0\.0\.0:{port}: .*in use.*; choose another, or port 0 for any free one"
 
-        with pytest.raises(InputError, match=why), serving(("0.0.0.0", port), Verdicts(at_zero), LIVE_S):
+        with pytest.raises(InputError, match=why), serving(("0.0.0.0", port), Verdicts()):
             pass
 
 
 def test_the_port_is_free_again_afterwards() -> None:
-    with serving(ANYWHERE, Verdicts(at_zero), LIVE_S) as port:
+    with serving(ANYWHERE, Verdicts()) as port:
         pass
 
     with socket.socket() as again:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.operator.routes import route
 
 from delaytopic_operator.classes.plan import ClassPlan, class_finalizer, plan_class
 from delaytopic_operator.config import OperatorConfig
-from delaytopic_operator.decide.plan import Apply, Delete
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.transitions import Event
@@ -105,56 +101,6 @@ def test_the_status_says_what_is_wrong_and_how_many_use_it(problem: Problem | No
 )
 def test_it_is_written_when_it_says_something_new(live: dict[str, Any], problem: Problem | None, writes: bool) -> None:
     assert (plan_class(seen(problem=problem, live=live)).status is not None) is writes
-
-
-def audited(*topics: str, live: Sequence[dict[str, Any]] = (), **seen_so: Any) -> ClassPlan:
-    """The plan for a class with one audit of all, and DelayTopics of these names."""
-    of = route(config={"audit": {"schedule": "0 * * * *", "ledger": "s3a://a/b"}}, of_class={"audit": {"every": "5m"}})
-    metadata = of.topic.metadata
-    named = [of.topic.model_copy(update={"metadata": metadata.model_copy(update={"name": name})}) for name in topics]
-    facts = {"accepted": of.delay_class, "secrets_version": "1", **seen_so}
-    return plan_class(replace(seen(ONE, config=of.config), topics=named, objects=live, **facts))
-
-
-def made(plan: ClassPlan) -> list[dict[str, Any]]:
-    return [action.document for action in plan.actions if isinstance(action, Apply)]
-
-
-def test_an_audit_of_all_its_delay_topics_is_made_once() -> None:
-    first = audited("a")
-
-    kinds = [document["kind"] for document in made(first)]
-    assert kinds == ["ServiceAccount", "ConfigMap", "ConfigMap", "NetworkPolicy", "Deployment"]
-    assert audited("a", live=made(first)).actions == ()
-
-
-def test_another_delay_topic_changes_nothing_but_the_documents() -> None:
-    before = made(audited("a"))
-
-    (action,) = audited("a", "b", live=before).actions
-
-    assert isinstance(action, Apply)
-    assert action.exists
-    assert action.document["kind"] == "ConfigMap"
-
-
-def test_an_audit_without_delay_topics_goes() -> None:
-    before = made(audited("a"))
-
-    assert audited(live=before).actions == tuple(map(Delete, before))
-
-
-def test_an_audit_that_the_class_does_not_ask_for_any_more_goes() -> None:
-    before, without = made(audited("a")), route(of_class={}).delay_class
-
-    assert audited("a", live=before, accepted=without).actions == tuple(map(Delete, before))
-
-
-@pytest.mark.parametrize("unknown", [{"accepted": None}, {"secrets_version": None}], ids=["class", "Secrets"])
-def test_an_audit_stays_as_it_is_while_not_all_is_known(unknown: dict[str, Any]) -> None:
-    before = made(audited("a"))
-
-    assert audited("b", live=before, **unknown).actions == ()
 
 
 def test_the_time_of_the_last_transition_stays_while_the_condition_does() -> None:

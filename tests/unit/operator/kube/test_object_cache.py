@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from delaytopic_operator.kube.object_cache import REMEMBERED_NEWS, News, ObjectCache, Ref
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.kinds import Kind
-from delaytopic_operator.model.reconciliation import Key, class_key
+from delaytopic_operator.model.reconciliation import Key, audit_key, class_key
 
 Document = dict[str, Any]
 OPERATOR = "delaytopic-system"
 SHOP = Key("shop", "reminders")
+STANDARD, IN_SHOP = class_key("standard"), audit_key("shop", None)
 
 
 def made(kind: Kind, name: str, version: int = 1, namespace: str | None = "shop", **parts: Any) -> Document:
@@ -218,15 +219,32 @@ def test_a_class_is_looked_at_when_its_users_or_the_default_may_be_others(
     assert known.class_requests_for(kinds.kind_of(document), document) == {Key("", name) for name in expected}
 
 
-def test_what_is_made_for_a_class_concerns_the_class_and_no_delay_topic() -> None:
-    of_class = made(kinds.DEPLOYMENT, "audits", metadata={"annotations": {"delaytopic.dev/delay-class": "standard"}})
-    known = store(of_class, made_for(kinds.DEPLOYMENT, "relays", SHOP))
+def test_what_is_made_for_an_audit_concerns_the_audit_and_nothing_else() -> None:
+    of_class = made(kinds.CRON_JOB, "one", metadata={"annotations": {"delaytopic.dev/delay-class": "standard"}})
+    of_shop = made(kinds.CRON_JOB, "two", metadata={"annotations": {"delaytopic.dev/audited-namespace": "shop"}})
+    known = store(of_class, of_shop, made_for(kinds.DEPLOYMENT, "relays", SHOP))
 
-    assert names(known.objects_of_class("standard")) == ["audits"]
-    assert known.objects_of_class("other") == []
-    assert known.requests_for(kinds.DEPLOYMENT, of_class) == set()
-    assert known.class_requests_for(kinds.DEPLOYMENT, of_class) == {class_key("standard")}
-    assert known.class_requests_for(kinds.DEPLOYMENT, made_for(kinds.DEPLOYMENT, "relays", SHOP)) == set()
+    audits = {each: names(known.objects_of_audit(each)) for each in (STANDARD, IN_SHOP, class_key("shop"))}
+    assert audits == {STANDARD: ["one"], IN_SHOP: ["two"], class_key("shop"): []}
+    assert known.requests_for(kinds.CRON_JOB, of_class) == known.class_requests_for(kinds.CRON_JOB, of_class) == set()
+    assert [known.audit_requests_for(kinds.CRON_JOB, each) for each in (of_class, of_shop)] == [{STANDARD}, {IN_SHOP}]
+    assert known.audit_keys() >= {STANDARD, IN_SHOP}
+
+
+def test_an_audit_is_looked_at_when_a_delay_topic_of_it_comes_or_goes_and_when_its_class_changes() -> None:
+    known = store(made(kinds.DELAY_CLASS, "standard"))
+    of_class, own = (
+        delay_topic("a", delayClassName="standard"),
+        delay_topic("b", connection={"bootstrapServers": "k:1"}),
+    )
+    (namespace,) = {each["metadata"]["namespace"] for each in (of_class, own)}
+    known.put(own)
+
+    assert known.audit_requests_for(kinds.DELAY_CLASS, made(kinds.DELAY_CLASS, "standard")) == {STANDARD}
+    assert known.audit_requests_for(kinds.DELAY_TOPIC, of_class) == {STANDARD, audit_key(namespace, None)}
+    assert audit_key(namespace, None) in known.audit_requests_for(kinds.DELAY_TOPIC, own)
+    assert names(known.with_own_connection(namespace)) == ["b"]
+    assert known.audit_keys() == {STANDARD, audit_key(namespace, None)}
 
 
 def test_the_news_since_a_revision_are_what_came_changed_and_went() -> None:

@@ -9,7 +9,14 @@ import pytest
 
 from delaytopic_api.documents import MOST_FAULTY_HOURS
 from delaytopic_operator.model.conditions import instant
-from delaytopic_operator.observe.audit_verdict import AuditVerdict, last_verdict, parsed_message, parsed_slo
+from delaytopic_operator.observe.audit_verdict import (
+    AuditVerdict,
+    VerdictMessage,
+    last_verdict,
+    parsed_message,
+    parsed_slo,
+    without_audit,
+)
 
 HOUR_MS = 3_600_000
 FIRST_MS = 1_795_269_600_000
@@ -30,8 +37,8 @@ def figures(*faults: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"windowEnd": instant(FIRST_MS), "objectives": objectives, "faults": list(faults), **more}
 
 
-def pod(at_ms: int, slo: dict[str, Any], verdict: str = "Missed") -> dict[str, Any]:
-    """The pod of an audit that has ended."""
+def said(at_ms: int, slo: Any, verdict: str = "Missed") -> VerdictMessage | None:
+    """The verdict as an audit serves it."""
     condition = {"type": "SLOMet", "status": "Unknown", "reason": verdict, "message": "Said."}
     message = {
         "delayTopic": "shop/orders",
@@ -40,8 +47,7 @@ def pod(at_ms: int, slo: dict[str, Any], verdict: str = "Missed") -> dict[str, A
         "slo": slo,
         "condition": {**condition, "lastTransitionTime": instant(at_ms)},
     }
-    terminated = {"state": {"terminated": {"message": json.dumps(message)}}}
-    return {"status": {"containerStatuses": [terminated]}}
+    return parsed_message(json.dumps(message))
 
 
 def status_of(verdict: AuditVerdict | None) -> dict[str, Any]:
@@ -51,18 +57,20 @@ def status_of(verdict: AuditVerdict | None) -> dict[str, Any]:
     return {"conditions": [{**condition, "lastTransitionTime": instant(FIRST_MS)}], "slo": dict(verdict.shown)}
 
 
-def after(*audits: dict[str, Any]) -> AuditVerdict | None:
-    """The knowledge after these audits, each heard of in turn and its pod removed."""
+def after(*audits: VerdictMessage | None) -> AuditVerdict | None:
+    """The knowledge after these audits, each heard of in turn."""
     verdict = None
     for audit in audits:
-        verdict = seen_again(verdict, audit) if verdict is not None else last_verdict([audit], {}, NOW_MS)
+        verdict = seen_again(verdict, audit) if verdict is not None else last_verdict({}, NOW_MS, audit)
     return verdict
 
 
-def seen_again(verdict: AuditVerdict | None, *audits: dict[str, Any], now_ms: int = NOW_MS) -> AuditVerdict | None:
-    """The knowledge when these pods are there, and the figures of a verdict were written down."""
+def seen_again(
+    verdict: AuditVerdict | None, audit: VerdictMessage | None = None, now_ms: int = NOW_MS
+) -> AuditVerdict | None:
+    """The knowledge when this is served, and the figures of a verdict were written down."""
     assert verdict is not None
-    return last_verdict(audits, status_of(verdict), now_ms, written=parsed_slo(verdict.slo))
+    return last_verdict(status_of(verdict), now_ms, audit, written=parsed_slo(verdict.slo))
 
 
 def newly(verdict: AuditVerdict | None) -> dict[str, int | None]:
@@ -71,49 +79,49 @@ def newly(verdict: AuditVerdict | None) -> dict[str, int | None]:
 
 
 def test_of_a_first_audit_everything_is_new_and_of_an_objective_with_a_budget_nothing_is_said() -> None:
-    assert newly(after(pod(FIRST_MS, figures(fault(0, 3), fault(-5, 1))))) == {"Timely": None, "Complete": 4}
+    assert newly(after(said(FIRST_MS, figures(fault(0, 3), fault(-5, 1))))) == {"Timely": None, "Complete": 4}
 
 
 def test_of_a_later_audit_only_what_the_one_before_did_not_know_is_new() -> None:
-    first = pod(FIRST_MS, figures(fault(0, 3), fault(-5, 4)))
+    first = said(FIRST_MS, figures(fault(0, 3), fault(-5, 4)))
     # One of an hour before is found late, one heals, and four of the earliest have left the window.
-    second = pod(FIRST_MS + HOUR_MS, figures(fault(1, 2), fault(0, 4)))
-    third = pod(FIRST_MS + 2 * HOUR_MS, figures(fault(1, 1), fault(0, 4)))
+    second = said(FIRST_MS + HOUR_MS, figures(fault(1, 2), fault(0, 4)))
+    third = said(FIRST_MS + 2 * HOUR_MS, figures(fault(1, 1), fault(0, 4)))
 
     assert [newly(after(*audits))["Complete"] for audits in ((first, second), (first, second, third))] == [3, 0]
 
 
 def test_an_audit_that_nobody_read_hides_nothing() -> None:
-    first, third = pod(FIRST_MS, figures()), pod(FIRST_MS + 2 * HOUR_MS, figures(fault(1, 2), fault(0, 1)))
+    first, third = said(FIRST_MS, figures()), said(FIRST_MS + 2 * HOUR_MS, figures(fault(1, 2), fault(0, 1)))
 
     assert newly(after(first, third))["Complete"] == 3
 
 
 def test_the_same_audit_seen_again_changes_nothing() -> None:
-    audit = pod(FIRST_MS, figures(fault(0, 3)))
+    audit = said(FIRST_MS, figures(fault(0, 3)))
 
     assert after(audit, audit, audit) == after(audit)
 
 
 def test_where_more_hours_have_faults_than_are_listed_the_latest_count() -> None:
     many = [fault(-hour, 2) for hour in range(MOST_FAULTY_HOURS)]
-    first = pod(FIRST_MS, figures(*many))
-    second = pod(FIRST_MS + HOUR_MS, figures(fault(1, 1), *many[:-1]))
+    first = said(FIRST_MS, figures(*many))
+    second = said(FIRST_MS + HOUR_MS, figures(fault(1, 1), *many[:-1]))
 
     assert newly(after(first, second))["Complete"] == 1
 
 
 def test_a_promise_counts_by_itself() -> None:
-    first = pod(FIRST_MS, figures(fault(0, 3, "NotEarly")))
-    second = pod(FIRST_MS + HOUR_MS, figures(fault(0, 3, "NotEarly"), fault(0, 2)))
+    first = said(FIRST_MS, figures(fault(0, 3, "NotEarly")))
+    second = said(FIRST_MS + HOUR_MS, figures(fault(0, 3, "NotEarly"), fault(0, 2)))
 
     assert newly(after(first, second))["Complete"] == 2
 
 
 def test_without_a_verdict_the_figures_stay_and_are_no_news_again() -> None:
-    first = pod(FIRST_MS, figures(fault(0, 3), report="reports/1"))
-    blind = pod(FIRST_MS + HOUR_MS, {"objectives": [], "faults": []}, "CannotJudge")
-    third = pod(FIRST_MS + 2 * HOUR_MS, figures(fault(0, 3)))
+    first = said(FIRST_MS, figures(fault(0, 3), report="reports/1"))
+    blind = said(FIRST_MS + HOUR_MS, {"objectives": [], "faults": []}, "CannotJudge")
+    third = said(FIRST_MS + 2 * HOUR_MS, figures(fault(0, 3)))
 
     found = after(first, blind)
 
@@ -125,14 +133,14 @@ def test_without_a_verdict_the_figures_stay_and_are_no_news_again() -> None:
 
 
 def test_a_first_audit_without_a_verdict_says_only_that() -> None:
-    found = after(pod(FIRST_MS, {}, "CannotJudge"))
+    found = after(said(FIRST_MS, {}, "CannotJudge"))
 
     assert found is not None
     assert found.slo == {"verdict": "CannotJudge", "auditedAt": instant(FIRST_MS)}
 
 
-def test_an_older_pod_that_is_still_there_replaces_nothing_unless_the_status_is_of_the_future() -> None:
-    first, second = pod(FIRST_MS, figures()), pod(FIRST_MS + HOUR_MS, figures(fault(1, 2)))
+def test_an_older_verdict_that_is_still_served_replaces_nothing_unless_the_status_is_of_the_future() -> None:
+    first, second = said(FIRST_MS, figures()), said(FIRST_MS + HOUR_MS, figures(fault(1, 2)))
     known = after(first, second)
 
     kept = seen_again(known, first)
@@ -145,8 +153,8 @@ def test_an_older_pod_that_is_still_there_replaces_nothing_unless_the_status_is_
     assert of_the_future.slo["auditedAt"] == instant(FIRST_MS)
 
 
-def test_the_figures_that_were_written_down_outlive_the_pods() -> None:
-    known = after(pod(FIRST_MS, figures(fault(0, 3))))
+def test_the_figures_that_were_written_down_outlive_what_is_served() -> None:
+    known = after(said(FIRST_MS, figures(fault(0, 3))))
 
     found = seen_again(known)
 
@@ -157,7 +165,7 @@ def test_the_figures_that_were_written_down_outlive_the_pods() -> None:
 
 def test_the_status_shows_what_people_look_at_and_no_lists_but_what_was_missed() -> None:
     shown = {"window": "24h", "missed": ["Complete"], "latenessP99": "80ms", "attainmentPercent": "99%"}
-    found = after(pod(FIRST_MS, figures(fault(0, 3), budgetLeftPercent="-9%", report="reports/1", **shown)))
+    found = after(said(FIRST_MS, figures(fault(0, 3), budgetLeftPercent="-9%", report="reports/1", **shown)))
 
     assert found is not None
     assert found.shown == shown | {
@@ -169,20 +177,20 @@ def test_the_status_shows_what_people_look_at_and_no_lists_but_what_was_missed()
 
 
 def test_without_figures_that_were_written_down_faults_are_no_news() -> None:
-    first = pod(FIRST_MS, figures(fault(0, 3), window="24h"))
-    second = pod(FIRST_MS + HOUR_MS, figures(fault(0, 3), fault(1, 1), window="24h"))
+    first = said(FIRST_MS, figures(fault(0, 3), window="24h"))
+    second = said(FIRST_MS + HOUR_MS, figures(fault(0, 3), fault(1, 1), window="24h"))
     status = status_of(after(first))
 
-    again, later = (last_verdict([audit], status, NOW_MS) for audit in (first, second))
+    again, later = (last_verdict(status, NOW_MS, audit) for audit in (first, second))
 
     assert (newly(again), newly(later)) == ({"Timely": None, "Complete": None},) * 2
 
 
 def test_a_status_of_a_later_audit_than_was_written_down_is_not_taken_back() -> None:
-    older, later = after(pod(FIRST_MS, figures())), after(pod(FIRST_MS + HOUR_MS, figures(window="24h")))
+    older, later = after(said(FIRST_MS, figures())), after(said(FIRST_MS + HOUR_MS, figures(window="24h")))
     assert older is not None
 
-    found = last_verdict([], status_of(later), NOW_MS, written=parsed_slo(older.slo))
+    found = last_verdict(status_of(later), NOW_MS, None, written=parsed_slo(older.slo))
 
     assert found is not None
     assert found.slo["auditedAt"] == instant(FIRST_MS + HOUR_MS)
@@ -203,21 +211,18 @@ def test_a_status_of_a_later_audit_than_was_written_down_is_not_taken_back() -> 
     ids=["negative", "huge", "long", "many", "many-faults", "no-time", "long-verdict", "no-object"],
 )
 def test_a_message_that_the_api_server_would_refuse_is_no_verdict(slo: Any) -> None:
-    assert last_verdict([pod(FIRST_MS, slo)], {}, NOW_MS) is None
+    assert said(FIRST_MS, slo) is None
     assert parsed_slo(slo) is None
 
 
-def test_of_a_pods_verdict_and_a_served_one_the_newer_counts() -> None:
-    def at(pod_ms: int, served_ms: int) -> AuditVerdict | None:
-        (terminated,) = pod(served_ms, figures())["status"]["containerStatuses"]
-        served = parsed_message(terminated["state"]["terminated"]["message"])
-        return last_verdict([pod(pod_ms, figures(records=1))], {}, NOW_MS, served)
+def test_where_no_audit_can_be_set_up_the_figures_of_the_last_one_stay() -> None:
+    known = after(said(FIRST_MS, figures()))
+    assert known is not None
 
-    older, newer = at(FIRST_MS, FIRST_MS + HOUR_MS), at(FIRST_MS + HOUR_MS, FIRST_MS)
+    found = without_audit(known, "quota exceeded")
 
-    assert older is not None
-    assert newer is not None
-    assert ("records" in older.slo, "records" in newer.slo) == (False, True)
+    assert (found.condition.reason, found.condition.message) == ("NoAudit", "no audit can be set up: quota exceeded")
+    assert (found.slo, without_audit(None, "x").slo) == (known.slo, {})
 
 
 def test_anything_else_that_is_served_is_no_verdict() -> None:

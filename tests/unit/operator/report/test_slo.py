@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.support.operator.scenes import CONFIG, DEPLOYMENT, KEY, NOW_MS, delay_class, document, seen
+from tests.support.operator.scenes import CONFIG, KEY, NOW_MS, delay_class, document, seen
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.relay import LATENESS_EDGES_MS, lateness_bucket
@@ -139,7 +139,7 @@ def test_each_further_threshold_is_told_with_its_own_budget() -> None:
 def test_an_audit_that_never_came_is_due_from_when_it_was_to_come() -> None:
     cron_job = {"kind": "CronJob", "metadata": {"name": "audit", "creationTimestamp": instant(NOW_MS - 60_000)}}
     look = audited(None)
-    with_cron_job = seen(look.document, config=look.config, objects=[DEPLOYMENT, cron_job])
+    with_cron_job = replace(look, audit_job=cron_job)
 
     due_s = [told(each)["audit_due_timestamp_seconds"] for each in (look, with_cron_job)]
 
@@ -147,10 +147,10 @@ def test_an_audit_that_never_came_is_due_from_when_it_was_to_come() -> None:
     assert due_s == [(NOW_MS - HOUR_MS) / 1_000 + run_s, NOW_MS / 1_000 - 60 + run_s]
 
 
-def test_an_audit_of_all_of_a_class_is_due_by_its_own_time() -> None:
+def test_the_audit_of_a_class_is_due_by_its_own_schedule() -> None:
     look = audited(SLO)
     assert look.accepted is not None
-    of_class = replace(look, verdict=replace(look.accepted, delay_class=delay_class(audit={"every": "5m"})))
+    of_class = replace(look, verdict=replace(look.accepted, delay_class=delay_class(audit={"schedule": "*/5 * * * *"})))
 
     assert told(of_class)["audit_due_timestamp_seconds"] == (AUDITED_MS + 2 * 5 * 60_000 + RUN_MS) / 1_000
 

@@ -59,7 +59,7 @@ CASES: list[tuple[str, dict[str, Any], int, bool]] = [
     ("a generation", with_condition(observedGeneration=4), NOW_MS, True),
     ("replicas", changed(relay={"replicas": 2, "summary": "1/2"}), NOW_MS, True),
     ("another number that scaling would like", changed(relay=LIVE["relay"] | {"desiredReplicas": 3}), NOW_MS, False),
-    ("figures of another audit", changed(slo={"verdict": "Met", "auditedAt": "now"}), NOW_MS, False),
+    ("another audit", changed(slo={"verdict": "Met", "auditedAt": "now"}), NOW_MS, True),
     ("an answer to a request", changed(lastHandledReconcileAt="now"), NOW_MS, True),
     (
         "a condition more",

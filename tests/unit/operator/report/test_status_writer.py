@@ -16,7 +16,7 @@ from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import ApiServerUnavailable, ObjectRejected
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.kube.client import KubeApi
-from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, instant, summed_up
+from delaytopic_operator.model.conditions import FALSE, TRUE, Condition, instant, summed_up
 from delaytopic_operator.model.transitions import NORMAL, Event
 from delaytopic_operator.observe.audit_verdict import NO_AUDIT, last_verdict
 from delaytopic_operator.observe.observation import Problem
@@ -89,13 +89,6 @@ def test_relays_that_cannot_be_made_stall_it(kind: str) -> None:
     )
 
 
-def test_an_audit_that_cannot_be_made_leaves_delivery_as_it_is() -> None:
-    found = conditions(failing_at("CronJob"))
-
-    assert (found["Ready"][0], found["SLOMet"]) == (str(TRUE), (str(UNKNOWN), NO_AUDIT))
-    assert "Stalled" not in found
-
-
 def test_what_was_done_is_told_though_the_status_cannot_be_written() -> None:
     kube, told = AwayKube(), Told()
     done = Event(NORMAL, "RelayGone", "relay-2 is gone")
@@ -125,7 +118,7 @@ def test_counters_are_written_rarely_and_of_what_drains_at_each_look() -> None:
 def test_it_is_no_verdict_that_a_later_pass_would_keep() -> None:
     status: dict[str, Any] = {"conditions": [{"type": "SLOMet", "status": "Unknown", "reason": NO_AUDIT}]}
 
-    assert last_verdict([], status, 0) is None
+    assert last_verdict(status, 0, None) is None
 
 
 def test_numbers_that_have_no_time_are_written_as_rarely() -> None:

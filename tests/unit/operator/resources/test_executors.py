@@ -25,11 +25,15 @@ CONNECTION = {"bootstrapServers": "kafka:9092", "authentication": CREDENTIALS}
 
 
 def audited(audit: dict[str, Any], **given: Any) -> Route:
-    return route(config={"audit": audit, "images": {"pullSecrets": ["registry"]}, "inheritedLabels": ["team"]}, **given)
+    return route(config={"audit": audit, "images": {"pullSecrets": ["registry"]}}, **given)
 
 
 def driver_of(given: Route) -> Document:
     return dict(given.audit_object("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"])
+
+
+def name_of(given: Route) -> str:
+    return str(given.audit_object("CronJob")["metadata"]["name"])
 
 
 def executor_of(given: Route) -> Document:
@@ -46,10 +50,9 @@ def of_class(audit: dict[str, Any], **template: Any) -> AuditConfig:
 
 
 def test_the_template_of_executors_is_a_restricted_pod_with_the_drivers_secrets_and_no_token() -> None:
-    metadata = {"labels": {"team": "checkout", "other": "x"}}
     resources = {"requests": {"cpu": "2", "memory": "4Gi"}, "limits": {"memory": "4Gi"}}
     audit = {**KUBERNETES, "credentialsSecret": "s3", "volume": VOLUME, "executors": {"resources": resources}}
-    given = audited(audit, metadata=metadata, connection=CONNECTION)
+    given = audited(audit, connection=CONNECTION)
     (secret,) = (each["name"] for each in driver_of(given)["volumes"] if "secret" in each)
 
     found = executor_of(given)
@@ -60,15 +63,13 @@ def test_the_template_of_executors_is_a_restricted_pod_with_the_drivers_secrets_
         "kind": "Pod",
         "metadata": {
             "labels": {
-                "team": "checkout",
                 "app.kubernetes.io/name": "delaytopic-audit",
-                "delaytopic.dev/namespace": "shop",
-                "delaytopic.dev/name": "order-reminders",
+                "app.kubernetes.io/instance": name_of(given),
                 "app.kubernetes.io/component": "audit-executor",
             }
         },
         "spec": {
-            "serviceAccountName": given.identity.relays_name,
+            "serviceAccountName": name_of(given),
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "securityContext": {
@@ -100,8 +101,8 @@ def test_the_template_of_executors_is_a_restricted_pod_with_the_drivers_secrets_
                         {"name": secret, "mountPath": "/etc/delaytopic/secrets/scram", "readOnly": True},
                         {
                             "name": "ledger",
-                            "mountPath": "/var/lib/delaytopic/reports/shop.order-reminders",
-                            "subPath": "reports/shop.order-reminders",
+                            "mountPath": "/var/lib/delaytopic/reports/shop",
+                            "subPath": "reports/shop",
                         },
                     ],
                 }
@@ -136,11 +137,11 @@ def test_the_driver_asks_the_api_server_with_an_account_of_its_own_and_knows_its
         "POD_NAMESPACE": "metadata.namespace",
         "POD_IP": "status.podIP",
     }
-    assert container["ports"] == [{"containerPort": 7078}, {"containerPort": 7079}]
+    assert [each["containerPort"] for each in container["ports"]] == [8080, 7078, 7079]
     names = ("--master", "--executor-pod", "--min-executors", "--max-executors")
     assert [arguments(given)[name] for name in names] == [
         "k8s://https://kubernetes.default.svc",
-        "/etc/delaytopic/audit/executor.yaml",
+        "/etc/delaytopic/config/executor.yaml",
         "2",
         "6",
     ]
@@ -151,8 +152,8 @@ def test_in_mode_job_there_is_no_executor_and_no_token_whatever_else_is_set() ->
 
     driver = driver_of(given)
 
-    assert (driver["serviceAccountName"], driver["automountServiceAccountToken"]) == (given.identity.relays_name, False)
-    assert given.audit_object("ConfigMap")["data"].keys() == {"documents.yaml", "relay.yaml"}
+    assert (driver["serviceAccountName"], driver["automountServiceAccountToken"]) == (name_of(given), False)
+    assert given.audit_object("ConfigMap")["data"].keys() == {"relay.yaml"}
     assert arguments(given)["--master"] == "local[*]"
     assert "--executor-pod" not in arguments(given)
 
@@ -168,14 +169,14 @@ def test_another_api_server_is_taken_and_another_kind_of_master_is_not() -> None
 def test_a_ledger_in_a_volume_is_a_url_as_executors_mount_it_too() -> None:
     given = audited({"schedule": "0 * * * *", "mode": "Kubernetes", "driverAccount": "driver", "volume": VOLUME})
 
-    assert arguments(given)["--ledger"] == "file:///var/lib/delaytopic/ledger/shop.order-reminders"
+    assert arguments(given)["--ledger"] == "file:///var/lib/delaytopic/ledger/namespaces/shop"
     assert arguments(given)["--output"] == "/var/lib/delaytopic/reports"
     mounted = executor_of(given)["spec"]["containers"][0]["volumeMounts"]
-    assert "/var/lib/delaytopic/ledger/shop.order-reminders" in [each["mountPath"] for each in mounted]
+    assert "/var/lib/delaytopic/ledger/namespaces/shop" in [each["mountPath"] for each in mounted]
 
 
 def test_operator_and_audit_mean_the_same_ports() -> None:
-    driver = driver_of(audited(KUBERNETES))["containers"][0]["ports"]
+    _, *driver = driver_of(audited(KUBERNETES))["containers"][0]["ports"]
 
     assert [each["containerPort"] for each in driver] == [executor_pods.DRIVER_PORT, executor_pods.BLOCK_MANAGER_PORT]
 

@@ -47,7 +47,7 @@ def test_with_a_class_the_relays_run_in_its_namespace_and_belong_to_nobody() -> 
     given = example("class")
 
     assert {document["metadata"]["namespace"] for document in given.documents()} == {"delay-relays"}
-    assert not [document for document in given.documents() if "ownerReferences" in document["metadata"]]
+    assert not [document for document in given.relay_objects() if "ownerReferences" in document["metadata"]]
 
 
 def test_with_an_inline_connection_the_relays_run_beside_the_delay_topic_and_go_with_it() -> None:

@@ -29,8 +29,6 @@ def check_class(
 def _against(parsed: DelayClass, others: Iterable[DelayClass], config: OperatorConfig) -> Iterator[Refusal]:
     if problems := class_problems(parsed.spec):
         yield Refusal("InvalidClass", "; ".join(map(str, problems)))
-    if parsed.spec.audit.every is not None and parsed.spec.audit.mode is AuditMode.KUBERNETES:
-        yield Refusal("InvalidClass", "spec.audit.every is for mode Job: remove it, or spec.audit.mode: Kubernetes")
     if parsed.spec.audit.mode is AuditMode.KUBERNETES and config.audit.driver_account is None:
         message = "spec.audit.mode: Kubernetes needs audit.driverAccount of the operator; audits run as mode Job"
         yield Refusal("InvalidClass", message)

@@ -1,0 +1,41 @@
+"""The CronJobs of audits: which objects to write or remove. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delaytopic_operator.decide.drift import drift
+from delaytopic_operator.decide.plan import Apply, Delete
+from delaytopic_operator.observe.observation import AuditObservation, address_of
+from delaytopic_operator.resources import audit_objects
+
+
+@dataclass(frozen=True)
+class AuditPlan:
+    """The outcome of one look at one audit."""
+
+    actions: tuple[Apply | Delete, ...] = ()
+    next_at_ms: int | None = None
+
+
+def plan_audit(seen: AuditObservation) -> AuditPlan:
+    """Decide what to write of an audit now; nothing while it is not known what is wanted."""
+    if not seen.is_known:
+        return AuditPlan()
+    wanted = audit_objects(seen.key, seen.of_class, seen.topics, seen.config)
+    there = {address_of(document): document for document in seen.objects}
+    found: list[Apply | Delete] = []
+    for document in wanted:
+        live = there.pop(address_of(document), None)
+        differences = drift(document, live) if live is not None else []
+        if live is None or differences:
+            found.append(Apply(document, differences, exists=live is not None))
+    return AuditPlan((*found, *map(Delete, there.values())), _next_look_ms(seen))
+
+
+def _next_look_ms(seen: AuditObservation) -> int | None:
+    """Return the next poll while something is about to happen that is no event; else the next resync is enough.
+
+    An operator hears nothing of what it writes itself, and whether a DelayTopic is accepted, it writes.
+    """
+    return seen.now_ms + seen.config.poll.ms if seen.runs or seen.waits_for else None
