@@ -15,8 +15,12 @@ LOG_BASE: Final = math.log(BUCKET_BASE)
 """Bucket 0 holds records that were not late; each further one is 2 % wider: see `verdicts.bucket_of`."""
 
 
+FOLLOWS: Final = "occurrence"
+"""The reason of an ask that a relay has written for a record that recurs."""
+
+
 class Kind(IntEnum):
-    """The kind of a row. Asks are on the source topic, outcomes on the others, but for `PUT_OFF`."""
+    """The kind of a row. Asks are on the source topic, outcomes on the others, but for `PUT_OFF` and `RESOLVED`."""
 
     SCHEDULE = 0
     """An ask: deliver this record."""
@@ -39,6 +43,10 @@ class Kind(IntEnum):
     can read."""
     UNREAD = 9
     """No record: a range that Kafka did not let be read. `reason` says why."""
+    RULE = 10
+    """An ask: write the first occurrence of this record into the source, where it is an ask of its own."""
+    RESOLVED = 11
+    """An outcome: the occurrence that follows was written into the source."""
 
 
 class Outcome(StrEnum):

@@ -16,7 +16,7 @@ from delaytopic_audit.model.words import Kind
 from delaytopic_audit.pipeline.members import Judged, Members
 from delaytopic_audit.pipeline.ports import Progress
 from delaytopic_audit.tables.digests import compared, digests, merged
-from delaytopic_audit.tables.frames import is_kind, is_put_off, minute
+from delaytopic_audit.tables.frames import is_kind, minute
 from delaytopic_audit.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
 from delaytopic_audit.tables.minutes import deadline_within, ranges_of, within
 from delaytopic_audit.tables.schemas import COMMANDS, DIGESTS, GRADED, PARTS, RECORDS, WITHDRAWALS
@@ -191,9 +191,9 @@ class _Grader:
         with_commands = [run.folder for run in runs if run.commands]
         if not with_commands:
             return None
-        schedules = records.filter(is_kind(Kind.SCHEDULE))
+        schedules = records.filter(is_kind(Kind.SCHEDULE, Kind.RULE))
         commands = self.ledger.read(with_commands, "commands", COMMANDS)
-        puts_off = not commands.filter(is_kind(Kind.POSTPONE) | is_put_off()).isEmpty()
+        puts_off = not commands.filter(is_kind(Kind.POSTPONE) | sf.col("at_offset").isNotNull()).isEmpty()
         ended = (postponements if puts_off else withdrawals)(schedules, commands)
         return self.ledger.write(self.folder, "withdrawn", ended)
 

@@ -16,7 +16,7 @@ from delaytopic_audit.pipeline.ports import Progress, Read
 from delaytopic_audit.tables import frames as tables
 from delaytopic_audit.tables.schemas import EXTRACT, OVERDUE, RECORDS
 
-_OF_SOURCE = (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL, Kind.POSTPONE, Kind.IGNORED)
+_OF_SOURCE = (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL, Kind.POSTPONE, Kind.IGNORED, Kind.RULE)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def ingest(
         ledger.write(folder, "overdue", tables.overdue(extract))
     late = [run.folder for run in runs if run.overdue] + ([folder] if overdue else [])
     outcomes = tables.deliveries(extract, ledger.read(late, "overdue", OVERDUE) if late else None)
-    if any(row.kind == Kind.DEAD_LETTER or row.put_off for row in rows):
+    if any(row.kind == Kind.DEAD_LETTER or row.again for row in rows):
         outcomes = outcomes.unionByName(_answered(extract, places, ledger, runs))
     of_run = tables.in_scope(tables.asks(extract).unionByName(outcomes), places)
     return Intake(
@@ -127,7 +127,7 @@ def _counts(extract: DataFrame, places: DataFrame) -> dict[int, list[Row]]:
         sf.count(sf.lit(1)).alias("records"),
         sf.count_if(sf.col("id_hash").isNotNull()).alias("named"),
         sf.count_if(tables.is_overdue()).alias("overdue"),
-        sf.count_if(tables.is_put_off()).alias("put_off"),
+        sf.count_if(tables.is_put_off() | tables.is_occurrence()).alias("again"),
         sf.count_if(tables.is_ancient()).alias("ancient"),
         sf.min(sf.col("append_ms") - sf.col("sent_ms")).alias("least_ms"),
         sf.max(sf.when(tables.is_kind(Kind.UNREAD), sf.col("reason"))).alias("unread"),
@@ -150,7 +150,7 @@ def _refused(plan: Plan, counts: Sequence[Row]) -> Refused | None:
 def _doubtful_clocks(plan: Plan, counts: Sequence[Row]) -> Iterator[str]:
     if plan.trusts_any_clock:
         return
-    judged = (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL, Kind.POSTPONE, Kind.DELIVERED)
+    judged = (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL, Kind.POSTPONE, Kind.RULE, Kind.DELIVERED)
     doubtful = [row for row in counts if row.kind in judged and not row.by_broker]
     for topic in sorted({_topic_of(plan, row) for row in doubtful}):
         number = sum(row.records for row in doubtful if _topic_of(plan, row) == topic)
@@ -166,7 +166,7 @@ def _answered(extract: DataFrame, places: DataFrame, ledger: Ledger, runs: Seque
     older = _runs_with_asks_of(answers, runs)
     if older:
         before = ledger.read([run.folder for run in older], "records", RECORDS)
-        before = before.filter(tables.is_kind(Kind.SCHEDULE, Kind.REJECT))
+        before = before.filter(tables.is_kind(Kind.SCHEDULE, Kind.REJECT, Kind.RULE))
         place = ["delay_topic", "partition", "offset"]
         asks = asks.unionByName(before.join(answers, place, "left_semi").select(*RECORDS.names))
     return tables.answered(answers, asks, places)

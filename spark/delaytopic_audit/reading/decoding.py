@@ -17,9 +17,9 @@ from delaytopic_api.errors import MalformedHeader
 from delaytopic_api.records import RECEIPT, RESTATED, Headers, Receipt, parse_dead_letter
 from delaytopic_api.relay import RelayConfig
 from delaytopic_audit.model.manifest import Role, RulesFrom
-from delaytopic_audit.model.words import Kind
+from delaytopic_audit.model.words import FOLLOWS, Kind
 from delaytopic_audit.reading.generations import by_partition, read_rules
-from delaytopic_relay.core import Cancel, Dialect, Ignore, Postpone, Schedule, SourceMessage
+from delaytopic_relay.core import OCCURRENCE, TO_BE_RESOLVED, Cancel, Dialect, Ignore, Postpone, Schedule, SourceMessage
 from delaytopic_relay.dialects import dialect_for
 
 _LARGEST: Final = (1 << 63) - 1
@@ -129,7 +129,7 @@ def _not_judged(message: Message) -> Row:
 def _source_decoder(dialect: Dialect, default_target: str) -> Decode:
     read = dialect.read
     schedule, reject, cancel = int(Kind.SCHEDULE), int(Kind.REJECT), int(Kind.CANCEL)
-    postpone, ignored = int(Kind.POSTPONE), int(Kind.IGNORED)
+    postpone, ignored, rule = int(Kind.POSTPONE), int(Kind.IGNORED), int(Kind.RULE)
 
     def decode(message: Message) -> Row:
         command = read(message)
@@ -138,9 +138,11 @@ def _source_decoder(dialect: Dialect, default_target: str) -> Decode:
         if type(command) is Schedule:
             id_hash = None if command.id is None else id_hash_of(command.id)
             target = command.target or default_target
-            at = (schedule, partition, command.offset, command.due_ms, append_ms, by_broker)
-            put_off = None if command.rank is None else _put_off(message)
-            return (*at, None, id_hash, target, None, put_off, None)
+            kind = rule if command.control == TO_BE_RESOLVED else schedule
+            at = (kind, partition, command.offset, command.due_ms, append_ms, by_broker)
+            origin = None if command.rank is None else _origin(message)
+            follows = FOLLOWS if command.control == OCCURRENCE else None
+            return (*at, None, id_hash, target, None, origin, follows)
         if type(command) is Cancel and command.rank is None:
             at_cancel = (cancel, partition, command.offset, None, append_ms, by_broker)
             return (*at_cancel, None, id_hash_of(command.id), None, None, None, None)
@@ -156,8 +158,8 @@ def _source_decoder(dialect: Dialect, default_target: str) -> Decode:
     return decode
 
 
-def _put_off(message: Message) -> int:
-    """Return the offset of the schedule that a relay has put off, and wrote again as this record."""
+def _origin(message: Message) -> int:
+    """Return the offset of the schedule that this record stands for, as a relay has put it off, or that it follows."""
     headers: Headers = message.headers() or []
     stated = dict(headers)[RESTATED] or b""
     return min(int(stated.split(b":")[2]), _LARGEST)

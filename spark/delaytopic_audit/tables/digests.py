@@ -44,7 +44,7 @@ def compared(all_digests: DataFrame) -> DataFrame:
     The columns are `delay_topic`, `minute` and `is_odd`. Schedules are held against deliveries, rejects against dead
     letters; a schedule that became a dead letter shows.
     """
-    sign = sf.when(is_kind(Kind.SCHEDULE, Kind.REJECT), 1).otherwise(-1)
+    sign = sf.when(is_kind(Kind.SCHEDULE, Kind.REJECT, Kind.RULE), 1).otherwise(-1)
     refused = is_kind(Kind.REJECT, Kind.DEAD_LETTER).alias("refused")
     differences = all_digests.groupBy("delay_topic", "minute", "partition", refused).agg(
         sf.sum(sf.col("records") * sign).alias("records"),

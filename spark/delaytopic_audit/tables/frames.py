@@ -11,6 +11,7 @@ from delaytopic_audit.tables.schemas import COMMANDS, OVERDUE, RECORDS
 
 _PLACE = ("delay_topic", "partition", "offset")
 """The coordinates of a source record."""
+_OUTCOMES = (Kind.DELIVERED, Kind.DEAD_LETTER, Kind.PUT_OFF, Kind.RESOLVED)
 
 
 def is_kind(*kinds: Kind) -> Column:
@@ -24,20 +25,22 @@ def minute() -> Column:
 
 
 def asks(extract: DataFrame) -> DataFrame:
-    """Return schedules at the later of due time and append time, rejects at their append time.
+    """Return schedules at the later of due time and append time, rejects and what recurs at their append time.
 
     What a relay has written again late is as late as it is.
     """
     on_schedule = sf.when(is_put_off(), sf.col("due_ms")).otherwise(sf.greatest("due_ms", "append_ms"))
     deadline = sf.when(is_kind(Kind.SCHEDULE), on_schedule).otherwise(sf.col("append_ms"))
     return (
-        extract.filter(is_kind(Kind.SCHEDULE, Kind.REJECT)).withColumn("deadline_ms", deadline).select(*RECORDS.names)
+        extract.filter(is_kind(Kind.SCHEDULE, Kind.REJECT, Kind.RULE))
+        .withColumn("deadline_ms", deadline)
+        .select(*RECORDS.names)
     )
 
 
 def commands(extract: DataFrame) -> DataFrame:
     """Return the commands that name an id."""
-    named = is_kind(Kind.SCHEDULE, Kind.CANCEL, Kind.POSTPONE) & sf.col("id_hash").isNotNull()
+    named = is_kind(Kind.SCHEDULE, Kind.CANCEL, Kind.POSTPONE, Kind.RULE) & sf.col("id_hash").isNotNull()
     return extract.filter(named).select(*COMMANDS.names)
 
 
@@ -48,7 +51,7 @@ def overdue(extract: DataFrame) -> DataFrame:
 
 def is_overdue() -> Column:
     """Return the condition that a row is a schedule that was due before it was appended."""
-    return is_kind(Kind.SCHEDULE) & sf.col("at_offset").isNull() & (sf.col("due_ms") < sf.col("append_ms"))
+    return is_kind(Kind.SCHEDULE) & ~is_put_off() & (sf.col("due_ms") < sf.col("append_ms"))
 
 
 def is_ancient() -> Column:
@@ -68,23 +71,32 @@ def deliveries(extract: DataFrame, all_overdue: DataFrame | None) -> DataFrame:
 
 
 def answers(extract: DataFrame) -> DataFrame:
-    """Return dead letters, and what was put off: outcomes that do not know the deadlines of their source records."""
-    put_off = extract.filter(is_put_off()).withColumns(
+    """Return dead letters, what was put off, and what is followed by an occurrence: outcomes that do not know the
+    deadlines of their source records.
+    """
+    kind = sf.when(is_put_off(), int(Kind.PUT_OFF)).otherwise(int(Kind.RESOLVED))
+    written_again = extract.filter(is_put_off() | is_occurrence()).withColumns(
         {
-            "kind": sf.lit(int(Kind.PUT_OFF)).cast("byte"),
+            "kind": kind.cast("byte"),
             "offset": sf.col("at_offset"),
             "at_partition": sf.col("partition"),
             "at_offset": sf.col("offset"),
             # No target: a minute with it is judged record by record.
             "topic": sf.lit(None).cast("string"),
+            "reason": sf.lit(None).cast("string"),
         }
     )
-    return extract.filter(is_kind(Kind.DEAD_LETTER)).unionByName(put_off)
+    return extract.filter(is_kind(Kind.DEAD_LETTER)).unionByName(written_again)
 
 
 def is_put_off() -> Column:
     """Return the condition that a row is an ask that stands for one that was put off."""
-    return is_kind(Kind.SCHEDULE) & sf.col("at_offset").isNotNull()
+    return is_kind(Kind.SCHEDULE) & sf.col("at_offset").isNotNull() & sf.col("reason").isNull()
+
+
+def is_occurrence() -> Column:
+    """Return the condition that a row is an ask that a relay has written for a record that recurs."""
+    return is_kind(Kind.SCHEDULE) & sf.col("at_offset").isNotNull() & sf.col("reason").isNotNull()
 
 
 def answered(found: DataFrame, known_asks: DataFrame, places: DataFrame) -> DataFrame:
@@ -107,12 +119,12 @@ def placed(rows: DataFrame, places: DataFrame) -> DataFrame:
 def is_in_scope() -> Column:
     """Return the condition that a placed row is no outcome of a source record from before the audit began."""
     before = sf.coalesce(sf.col("offset") < sf.col("first_offset"), sf.lit(False))
-    return ~(before & is_kind(Kind.DELIVERED, Kind.DEAD_LETTER, Kind.PUT_OFF))
+    return ~(before & is_kind(*_OUTCOMES))
 
 
 def in_scope(rows: DataFrame, places: DataFrame) -> DataFrame:
     """Drop outcomes of source records from before the audit began, and of those that are not judged."""
-    unjudged = _in_any("unjudged") & is_kind(Kind.DELIVERED, Kind.DEAD_LETTER, Kind.PUT_OFF)
+    unjudged = _in_any("unjudged") & is_kind(*_OUTCOMES)
     return placed(rows, places).filter(is_in_scope() & ~unjudged).select(*RECORDS.names)
 
 

@@ -45,15 +45,15 @@ def judged_one_by_one(records: DataFrame, withdrawn: DataFrame) -> DataFrame:
     joined = _joined(records).join(withdrawn, ["minute", *_SOURCE], "left")
     delivered = sf.col("deliveries") > 0
     # What was put off, and delivered at its old time all the same, arrives twice.
-    ended = sf.coalesce("certain", sf.lit(False)) | sf.col("moved_ms").isNotNull()
+    ended = sf.coalesce("certain", sf.lit(False)) | sf.col("moved_ms").isNotNull() | sf.col("recurs")
     copies = sf.col("deliveries") + sf.col("letters")
     # A source record that is not known of may have been put off: what stands for it is judged by itself.
     return (
-        joined.filter(sf.col("scheduled") | sf.col("rejected") | (copies > 0))
+        joined.filter(sf.col("scheduled") | sf.col("rejected") | sf.col("recurs") | (copies > 0))
         .select(
             *("minute", *_SOURCE, "deadline_ms", _outcome().alias("outcome"), copies.alias("copies")),
             (sf.col("scheduled") & sf.coalesce("first.early", sf.lit(False))).alias("early"),
-            (delivered & ((sf.col("scheduled") & ended) | sf.col("rejected"))).alias("unwanted"),
+            (delivered & (((sf.col("scheduled") | sf.col("recurs")) & ended) | sf.col("rejected"))).alias("unwanted"),
             sf.when(sf.col("scheduled") & delivered, sf.col("first.append_ms") - sf.col("deadline_ms")).alias(
                 "lateness_ms"
             ),
@@ -67,7 +67,7 @@ def judged_one_by_one(records: DataFrame, withdrawn: DataFrame) -> DataFrame:
 def _joined(records: DataFrame) -> DataFrame:
     """Return a row for each source record; `first` is its first delivery, `letter` its first dead letter."""
     scheduled, delivered, letter = is_kind(Kind.SCHEDULE), is_kind(Kind.DELIVERED), is_kind(Kind.DEAD_LETTER)
-    asked = is_kind(Kind.SCHEDULE, Kind.REJECT)
+    asked = is_kind(Kind.SCHEDULE, Kind.REJECT, Kind.RULE)
     first = sf.struct(*_PLACE, _is_early().alias("early"))
     return records.groupBy(minute(), *_SOURCE).agg(
         sf.coalesce(sf.max(sf.when(asked, sf.col("deadline_ms"))), sf.max("deadline_ms")).alias("deadline_ms"),
@@ -79,6 +79,8 @@ def _joined(records: DataFrame) -> DataFrame:
         sf.min(sf.when(delivered, first)).alias("first"),
         sf.min(sf.when(letter, sf.struct(*_PLACE, "reason"))).alias("letter"),
         sf.max(sf.when(is_kind(Kind.PUT_OFF), sf.col("due_ms"))).alias("moved_ms"),
+        sf.bool_or(is_kind(Kind.RULE)).alias("recurs"),
+        sf.bool_or(is_kind(Kind.RESOLVED)).alias("resolved"),
     )
 
 
@@ -92,11 +94,16 @@ def _outcome() -> Column:
         .when(letters, str(Outcome.DEAD_LETTERED))
         .when(moved, str(Outcome.REPLACED))
         .when(sf.col("by") == int(Kind.CANCEL), str(Outcome.CANCELLED))
-        .when(sf.col("by") == int(Kind.SCHEDULE), str(Outcome.REPLACED))
+        .when(sf.col("by").isin(int(Kind.SCHEDULE), int(Kind.RULE)), str(Outcome.REPLACED))
+        .when(sf.col("recurs") & sf.col("resolved"), str(Outcome.REPLACED))
         .otherwise(lost)
     )
     of_reject = sf.when(letters, str(Outcome.DEAD_LETTERED)).otherwise(lost)
-    return sf.when(sf.col("scheduled"), of_schedule).when(sf.col("rejected"), of_reject).otherwise(str(Outcome.UNKNOWN))
+    return (
+        sf.when(sf.col("scheduled") | sf.col("recurs"), of_schedule)
+        .when(sf.col("rejected"), of_reject)
+        .otherwise(str(Outcome.UNKNOWN))
+    )
 
 
 def _is_early() -> Column:

@@ -44,7 +44,8 @@ EXTRACT: Final = _table(
 )
 """One row a record read. `partition` and `offset` are always those of the source record. `append_ms` is the record's
 own timestamp, `by_broker` whether it is LogAppendTime. `topic` is where an ask wants to go, and where an outcome is.
-`at_offset` of an ask is the source offset of the one that was put off, and that it stands for."""
+`at_offset` of an ask is the source offset of the one that was put off, and that it stands for; with the reason
+`FOLLOWS` it is that of the record, or of its occurrence, that it comes after."""
 
 READ: Final = StructType(EXTRACT.fields[1:])
 """The same of records as a reader makes it, before it is told of which DelayTopic they are."""

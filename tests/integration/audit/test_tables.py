@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from delaytopic_audit.model.words import MINUTE_MS, Kind, bucket_value_ms
+from delaytopic_audit.model.words import FOLLOWS, MINUTE_MS, Kind, bucket_value_ms
 from delaytopic_audit.tables import frames as tables
 from delaytopic_audit.tables.digests import compared, digests, merged
 from delaytopic_audit.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
@@ -256,6 +256,60 @@ def test_what_is_put_off_to_the_time_that_was_promised_counts_as_replaced(spark:
         3: ("lost", 0, False),
         4: ("lost", 0, False),
         5: ("delivered", 1, True),
+    }
+
+
+def recurs(offset: int, **more: Any) -> dict[str, Any]:
+    """A record that recurs."""
+    return ask(offset, 5, kind=int(Kind.RULE), **more)
+
+
+def test_an_occurrence_is_an_ask_of_its_own_and_answers_the_one_before_it(spark: SparkSession) -> None:
+    chain = [recurs(0), *(ask(at, due_ms, at_offset=at - 1, reason=FOLLOWS) for at, due_ms in ((1, 900), (2, 1_800)))]
+    extract = frame(spark, EXTRACT, *chain)
+
+    asks = tables.asks(extract)
+    found = tables.answered(tables.answers(extract), asks, places(spark)).collect()
+
+    assert sorted((row.offset, row.deadline_ms) for row in asks.collect()) == [(0, 0), (1, 900), (2, 1_800)]
+    assert sorted((row.kind, row.offset, row.at_offset, row.deadline_ms) for row in found) == [
+        (Kind.RESOLVED, 0, 1, 0),
+        (Kind.RESOLVED, 1, 2, 900),
+    ]
+
+
+def test_what_recurs_is_followed_by_its_first_occurrence_or_is_a_dead_letter_or_is_lost(spark: SparkSession) -> None:
+    resolved = [ask(offset, 5, kind=int(Kind.RESOLVED), topic=None) for offset in (0, 4, 5, 6)]
+    records = frame(
+        spark,
+        RECORDS,
+        *(recurs(0), recurs(1), letter(1, 5), recurs(2), recurs(3), recurs(4), arrival(4, 5, 6)),
+        *(ask(5, 5), arrival(5, 5, 6), ask(6, 5), *resolved),
+    )
+    ended = [{"minute": 0, "partition": 0, "offset": 3, "by": int(Kind.CANCEL), "certain": True}]
+
+    judged = judged_one_by_one(ruled(records), frame(spark, WITHDRAWALS, *ended)).collect()
+
+    assert {row.offset: (row.outcome, row.copies, row.unwanted) for row in judged} == {
+        0: ("replaced", 0, False),
+        1: ("dead-lettered", 1, False),
+        2: ("lost", 0, False),
+        3: ("cancelled", 0, False),
+        4: ("delivered", 1, True),
+        5: ("delivered", 1, False),
+        6: ("lost", 0, False),
+    }
+
+
+def test_a_cancel_ends_the_occurrence_that_was_written_behind_it(spark: SparkSession) -> None:
+    chain = [command(Kind.RULE, 0, 0, 0), start(1, 1, 10_000, 0), start(3, 10_001, 20_000, 1)]
+    commands = [*chain, end(2, 10_000)]
+
+    found = postponements(ruled(frame(spark, RECORDS, *chain[1:])), frame(spark, COMMANDS, *commands)).collect()
+
+    assert {row.offset: (row.by, row.certain) for row in found} == {
+        1: (Kind.CANCEL, False),
+        3: (Kind.CANCEL, True),
     }
 
 

@@ -71,7 +71,7 @@ FIELDS = {
         "minimum": 0,
         "x-kubernetes-validations": [{"rule": "self > 0", "message": "must be more"}],
     },
-    "since": {"description": "When.", "type": "string", "format": "date-time"},
+    "since": {"description": "A time.", "type": "string", "format": "date-time"},
     "anything": {"description": "Whatever.", "type": "object", "x-kubernetes-preserve-unknown-fields": True},
 }
 

@@ -14,7 +14,7 @@ from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_api.relay import RelayConfig, RelaySchedule
 from delaytopic_api.values import Dialect
 from delaytopic_audit.model.manifest import Role
-from delaytopic_audit.model.words import Kind
+from delaytopic_audit.model.words import FOLLOWS, Kind
 from delaytopic_audit.reading.connector import ConnectorMessage
 from delaytopic_audit.reading.decoding import ARROW, batch_of, decoder_for, id_hash_of
 from delaytopic_audit.tables.schemas import EXTRACT
@@ -45,6 +45,26 @@ UNREADABLE = UnicodeDecodeError("utf-8", b"", 0, 1, "x")
 )
 def test_source_records_become_asks(headers: object, row: tuple[object, ...]) -> None:
     assert decoder_for(Role.SOURCE, "a", CONFIG)(FakeMessage(("a", 2, 7), headers)) == row
+
+
+RULE = [("deliver-id", b"x"), ("deliver-every", b"1h")]
+
+
+@pytest.mark.parametrize(
+    ("written", "row"),
+    [
+        ([], (Kind.RULE, 2, 7, AT, AT, True, None, id_hash_of(b"x"), "b", None, None, None)),
+        (
+            [("delay-occurrence", b"1:1795269686000"), ("delay-restated", b"1795273286270:2:5:5:a")],
+            (Kind.SCHEDULE, 2, 7, AT + 3_600_000, AT, True, None, id_hash_of(b"x"), "b", None, 5, FOLLOWS),
+        ),
+    ],
+    ids=["as it was produced", "an occurrence"],
+)
+def test_a_record_that_recurs_asks_for_its_occurrences_and_each_of_these_for_a_delivery(
+    written: list[tuple[str, bytes]], row: tuple[object, ...]
+) -> None:
+    assert decoder_for(Role.SOURCE, "a", CONFIG)(FakeMessage(("a", 2, 7), [*RULE, *written])) == row
 
 
 @pytest.mark.parametrize(
