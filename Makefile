@@ -13,7 +13,8 @@ ALONE     := tests/integration
 EVERY_DAY := not backlog and not nightly and not e2e
 # Which backend `make demo` shows, and whose histories `make simulate` runs: RedisZset or KafkaBuckets; for histories
 # also Scheduler, a dialect that writes tombstones and a history topic, Redelivery and RedeliveryBuckets, one that puts
-# off, Members and MembersBuckets, relays with names in their group, and Edits and EditsBuckets, rules that are edited.
+# off, Recurrence and RecurrenceBuckets, records that recur, Members and MembersBuckets, relays with names in their
+# group, and Edits and EditsBuckets, rules that are edited.
 # Empty: the demo's own choice, and RedisZset.
 BACKEND ?=
 # Where `make e2e` runs: kind makes a cluster, existing takes the one of KUBECONFIG.

@@ -44,8 +44,8 @@ MAX_HEADERS = 256
 """Of a record; far more than records have. The shortest header is two bytes on the wire and a hundred in memory:
 a record of a megabyte could take fifty. Their size needs no bound beside the record's own, and is charged."""
 TO_BE_RESOLVED: Final = -11
-"""`Schedule.control` of a record whose due time does not follow from it alone. It is due at once, and not delivered: its
-dialect computes its first occurrence, which is written into the source."""
+"""`Schedule.control` of a record whose due time does not follow from it alone. It is due at once, and not delivered:
+its dialect computes its first occurrence, which is written into the source."""
 OCCURRENCE: Final = -12
 """`Schedule.control` of an occurrence of such a record, as a relay has written it into the source: when it leaves, the
 next one is written there."""
@@ -127,7 +127,7 @@ class Postpone(msgspec.Struct, gc=False):
 class Reject(msgspec.Struct, gc=False):
     """A record for the dead-letter topic, untouched; `detail` is one sentence for its producer.
 
-    `id` and `due_ms` are the schedule's, where it was read as one. `rank` is that of a schedule that a relay has written.
+    `id` and `due_ms` are the schedule's, where it was read as one. `rank` is that of one that a relay has written.
     """
 
     offset: int

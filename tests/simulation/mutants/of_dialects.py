@@ -87,7 +87,7 @@ def says_no_withdrawal() -> Sequence[Patch]:
     original = IdTable.take_rewritten
 
     def take_rewritten(self: IdTable) -> Sequence[Rewritten]:
-        return [rewritten for rewritten in original(self) if rewritten.due_ms is not None]
+        return [each for each in original(self) if each.due_ms is not None or each.goes_on]
 
     return [(IdTable, "take_rewritten", take_rewritten)]
 

@@ -14,6 +14,7 @@ from tests.simulation.mutants import (
     of_moves,
     of_outcomes,
     of_recovery,
+    of_recurrence,
     of_rules,
     of_stores,
     of_targets,
@@ -22,7 +23,7 @@ from tests.simulation.mutants.breaking import Mutant
 
 ROOMS = (
     *(of_recovery, of_commits, of_stores, of_buckets, of_dialects, of_members, of_rules, of_identity, of_clocks),
-    *(of_moves, of_targets, of_outcomes),
+    *(of_moves, of_targets, of_outcomes, of_recurrence),
 )
 MUTANTS: dict[str, Mutant] = {mutant.name: mutant for of in ROOMS for mutant in of.MUTANTS}
 

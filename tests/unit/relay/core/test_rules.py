@@ -79,7 +79,7 @@ def test_rules_that_differ_by_the_clock_alone_are_not_written_again() -> None:
 
     assert text == (
         "0:0:-1:-1:5:Native:86400000:::ByHeader:34a04005:: 1:0:-1:-1:=+86400000 2:0:-1:-1:=+172800000 "
-        "3:0:-1:-1:4+172800000:Native:5000:::ByHeader:34a04005::"
+        "3:0:-1:-1:5+172800000:Native:5000:::ByHeader:34a04005::"
     )
     assert decode_generations(text) == (*moved, edited)
 
