@@ -21,6 +21,7 @@ from delaytopic_api.records import (
     DELIVER_MISSED,
     DELIVER_TZ,
     DELIVER_UNTIL,
+    OCCURRENCE,
     RECURRENCE_HEADERS,
     Headers,
     rfc_3339,
@@ -115,6 +116,24 @@ def explained(headers: Mapping[str, bytes | None], timestamp_ms: int, *, most: i
     if not found:
         raise InputError("it has no occurrence: all of its times are before the record's own timestamp")
     return Explained(in_words(recurrence), recurrence.zone, recurrence.rule.recurs, tuple(found))
+
+
+def waiting(headers: Headers, due_ms: int, *, most: int = SHOWN) -> Explained | None:
+    """Tell the rule of a record that waits, and its next occurrences, itself the first; None without a rule."""
+    controls = dict(headers)
+    occurrence = Occurrence.parse(controls.get(OCCURRENCE), due_ms)
+    if occurrence is None:
+        return None
+    identity = controls.get(DELIVER_ID) or b""
+    try:
+        recurrence = read_recurrence(controls, occurrence.nominal_ms)
+        if recurrence is None:
+            return None
+        more = upcoming(recurrence, identity, occurrence, most - 1)
+    # A rule that this machine cannot read, or whose zone it does not have, is the relay's to judge.
+    except (RecurrenceError, LookupError, ValueError, OSError):
+        return None
+    return Explained(in_words(recurrence), recurrence.zone, recurrence.rule.recurs, (occurrence, *more))
 
 
 def is_recurring(headers: Headers) -> bool:
