@@ -21,6 +21,7 @@ _COMMANDS = {
     ),
     "status": Lazy("delaytopic_cli.commands.status:status", "Show how the DelayTopics of `delaytopic local` do."),
     "send": Lazy("delaytopic_cli.commands.send:send", "Send records that are delivered at their own time.", "client"),
+    "explain": Lazy("delaytopic_cli.commands.explain:explain", "Tell when a record with some headers is delivered."),
     "cancel": Lazy("delaytopic_cli.commands.cancel:cancel", "Cancel pending records by their ids.", "client"),
     "get": Lazy(
         "delaytopic_cli.commands.records:get", "Show a record by its id: what waits, or how it ended.", "client"

@@ -20,9 +20,11 @@ from delaytopic_api.records import (
     objection_to_instant,
 )
 from delaytopic_api.records import Headers as RecordHeaders
+from delaytopic_api.recurrence import Missed
 from delaytopic_api.relay import DEFAULT_LIMIT, MOST_LISTED, Outcome, PendingRecord
 from delaytopic_gateway.client.new_records import OutgoingRecord
 from delaytopic_gateway.client.pending import LAST_OFFSET, LAST_PARTITION, PendingReport, Place
+from delaytopic_gateway.client.recurring import RecurrenceOptions, explained
 from delaytopic_gateway.client.time_text import duration, instant_ms, meant_ms, span_ms
 from delaytopic_gateway.kafka.endings import Endings
 from delaytopic_gateway.service.served_topics import ServedTopic
@@ -226,6 +228,26 @@ class NewRecord(Model):
     """Another topic to deliver it to."""
     expires_at: Time | None = None
     """The last time at which its delivery is of use."""
+    cron: Text = None
+    """Again and again: a cron expression of five fields, or of six with seconds first. Each rule needs an id."""
+    every: Text = None
+    """Again and again: an interval."""
+    ladder: Text = None
+    """Durations before `deliverAt`, between commas: it is delivered at each of them."""
+    time_zone: Text = None
+    """The IANA name of the zone of `cron`, of the days of `ladder`, or of a `deliverAt` without an offset."""
+    begin: Time | None = None
+    """No occurrence before it."""
+    until: Time | None = None
+    """No occurrence after it."""
+    times: Annotated[int | None, Field(ge=1, lt=1_000_000_000)] = None
+    """The number of occurrences."""
+    jitter: Text = None
+    """Occurrences are put off by less than this duration."""
+    missed: Missed | None = None
+    """What becomes of times that are past when their turn comes; by default `Latest`."""
+    catch_up: Text = None
+    """How far back `missed: All` goes, a duration."""
 
     def to_record(self) -> OutgoingRecord:
         """Return the record to produce. Raises `InputError` that names the field."""
@@ -239,7 +261,9 @@ class NewRecord(Model):
         if self.deliver_at is not None and self.deliver_after is not None:
             raise InputError("deliverAt and deliverAfter are given: one of them is enough")
         if self.deliver_at is not None:
-            headers.append((DELIVER_AT, b"%d" % time_ms("deliverAt", self.deliver_at)))
+            local = isinstance(self.deliver_at, str) and self.time_zone is not None
+            at = str(self.deliver_at).encode() if local else b"%d" % time_ms("deliverAt", self.deliver_at)
+            headers.append((DELIVER_AT, at))
         if self.deliver_after is not None:
             headers.append((DELIVER_AFTER, duration(self.deliver_after).encode()))
         if self.expires_at is not None:
@@ -249,7 +273,31 @@ class NewRecord(Model):
         if self.id is not None:
             headers.append((DELIVER_ID, self.id.encode()))
             key = self.id.encode() if key is None else key
+        rule = self._rule()
+        if rule:
+            headers += rule
+            # Whether it is over already is for the relay to say, which knows the record's timestamp.
+            explained(dict(headers), 0, most=1)
         return OutgoingRecord(key, _one("value", self.value, self.value_base64), headers)
+
+    def _rule(self) -> RecordHeaders:
+        """Return the headers of recurrence."""
+        begin, until = (
+            None if time is None else str(time_ms(name, time))
+            for name, time in (("begin", self.begin), ("until", self.until))
+        )
+        return RecurrenceOptions(
+            cron=self.cron,
+            every=self.every,
+            ladder=self.ladder,
+            tz=self.time_zone,
+            begin=begin,
+            until=until,
+            times=self.times,
+            jitter=self.jitter,
+            missed=self.missed,
+            catch_up=self.catch_up,
+        ).headers()
 
 
 class NewTime(Model):

@@ -6,12 +6,13 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import click
 
-from delaytopic_api.records import DELIVER_AT, DELIVER_EXPIRES_AT
+from delaytopic_api.records import DELIVER_AT, DELIVER_EXPIRES_AT, DELIVER_ID, Headers
+from delaytopic_api.recurrence import Missed
 from delaytopic_cli.commands.options import client_settings, kafka_options, known_topics, split_pair
 from delaytopic_gateway.client.kafka_clients import partitions_of, producer
 from delaytopic_gateway.client.new_records import (
@@ -22,6 +23,7 @@ from delaytopic_gateway.client.new_records import (
     records_to_send,
     values_of_lines,
 )
+from delaytopic_gateway.client.recurring import RecurrenceOptions, explained
 from delaytopic_gateway.client.sending import Interruption, Sending, Sent
 from delaytopic_gateway.client.time_text import clock_text, duration, instant_ms
 from delaytopic_local.session.known_topics import KnownTopic, objection, warnings
@@ -43,6 +45,7 @@ class SendOptions:
     count: int | None
     value: str | None
     key_separator: str | None
+    recurrence: RecurrenceOptions
     output: str
     bootstrap_servers: str | None
     settings: tuple[str, ...]
@@ -51,7 +54,11 @@ class SendOptions:
 @click.command(short_help="Send records that are delivered at their own time.")
 @click.argument("topic")
 @click.option("--after", metavar="DURATION", help="Deliver after this time: 90s, 1h30m, 250ms.")
-@click.option("--at", metavar="TIME", help="Deliver at this time: epoch milliseconds or RFC 3339 with an offset.")
+@click.option(
+    "--at",
+    metavar="TIME",
+    help="Deliver at this time: epoch milliseconds, or RFC 3339 with an offset; without one the clocks of --tz count.",
+)
 @click.option(
     "--spread", metavar="DURATION", help="Spread the due times evenly over this span, from --at or --after on."
 )
@@ -59,6 +66,16 @@ class SendOptions:
 @click.option("--key", metavar="KEY", help="The records' key. {n}: the record's number. Default: the id.")
 @click.option("--header", "headers", metavar="KEY=VALUE", multiple=True, help="A header of your own. Repeatable.")
 @click.option("--to", metavar="TOPIC", help="Deliver to this topic instead, if the DelayTopic allows it.")
+@click.option("--cron", metavar="EXPRESSION", help="Deliver again and again: '0 9 * * mon-fri'. Needs an --id.")
+@click.option("--every", metavar="DURATION", help="Deliver again and again, at this interval. Needs an --id.")
+@click.option("--ladder", metavar="DURATIONS", help="Deliver so long before --at: 7d,1d,0s. Needs an --id.")
+@click.option("--tz", metavar="ZONE", help="The zone of --cron, of --at without an offset, and of --ladder's days.")
+@click.option("--from", "begin", metavar="TIME", help="No occurrence before this time.")
+@click.option("--until", metavar="TIME", help="No occurrence after this time.")
+@click.option("--times", type=click.IntRange(min=1), help="The number of occurrences.")
+@click.option("--jitter", metavar="DURATION", help="Put each occurrence off by less than this.")
+@click.option("--missed", type=click.Choice([*Missed]), help="What becomes of times that are past already.")
+@click.option("--catch-up", metavar="DURATION", help="How far back --missed All goes.")
 @click.option("--count", type=click.IntRange(min=1), help="Send this many generated records; reads no input.")
 @click.option("--value", metavar="TEXT", help="The value instead of an input. {n}: the record's number.")
 @click.option("--key-separator", metavar="TEXT", help=r"Input lines are KEY, this text, VALUE. \t is a tab.")
@@ -75,12 +92,15 @@ def send(topic: str, **options: Any) -> int:
       echo 'tea is ready' | delaytopic send shop.reminders.delayed --after 3m
       delaytopic send shop.reminders.delayed --at 2027-01-01T00:00:00+01:00 --value 'happy new year'
       delaytopic send shop.reminders.delayed --after 1h --id order-17 --value 'pay your order'
+      delaytopic send shop.reminders.delayed --id report --cron '0 9 * * mon-fri' --tz Europe/Berlin --value report
+      delaytopic send shop.reminders.delayed --id stay-8 --at 2027-03-28T15:00:00Z --ladder 7d,1d,1h --value 'your stay'
       delaytopic send shop.reminders.delayed --count 10000 --spread 1m
       delaytopic send shop.reminders.delayed --after 5s --key-separator '\\t' < keyed-lines.tsv
     """
-    chosen = SendOptions(**options)
+    rules = {field.name: options.pop(field.name) for field in fields(RecurrenceOptions)}
+    chosen = SendOptions(**options, recurrence=RecurrenceOptions(**rules))
     client = client_settings(chosen.bootstrap_servers, chosen.settings)
-    timing = timing_of(after=chosen.after, at=chosen.at, spread=chosen.spread, now_ms=_now_ms())
+    timing = _timing(chosen, now_ms=_now_ms())
     own_headers = tuple(map(_own_header, chosen.headers))
     addressing = Addressing(chosen.key, chosen.schedule_id, chosen.to, own_headers)
     _check(topic, known_topics(client), timing, addressing)
@@ -111,6 +131,20 @@ def _check(topic: str, known: Sequence[KnownTopic], timing: Timing, addressing: 
         raise InputError(reason)
     for text in warnings(topic, known, addressing):
         warn(text)
+
+
+def _timing(chosen: SendOptions, *, now_ms: int) -> Timing:
+    """Return the time of delivery, or the rule of what recurs; raises InputError."""
+    rule = chosen.recurrence.headers()
+    if not rule:
+        return timing_of(after=chosen.after, at=chosen.at, spread=chosen.spread, now_ms=now_ms)
+    if chosen.after is not None or chosen.spread is not None:
+        raise InputError("--after and --spread do not go with a rule or a zone: leave them out")
+    if chosen.schedule_id is None:
+        raise InputError("what recurs, or is due by the clocks of a zone, needs a name to end it by: add --id")
+    headers: Headers = [*([(DELIVER_AT, chosen.at.encode())] if chosen.at is not None else []), *rule]
+    explained(dict([*headers, (DELIVER_ID, chosen.schedule_id.encode())]), now_ms, most=1)
+    return Timing(recurrence=tuple(headers))
 
 
 def timing_of(*, after: str | None, at: str | None, spread: str | None, now_ms: int) -> Timing:

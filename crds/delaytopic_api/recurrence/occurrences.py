@@ -6,6 +6,7 @@ are those of deliveries, from 1 on, without a hole: a slot that is missed has no
 
 from __future__ import annotations
 
+import re
 from datetime import tzinfo
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,6 +17,7 @@ from delaytopic_api.recurrence.zones import ZONES, Zones
 
 MOST_MISSED_COUNTED: Final = 1_000
 """More missed slots of one record at a time count as so many: a rule of seconds has half a million in a week."""
+_HEADER: Final = re.compile(rb"([0-9]{1,9}):([0-9]{1,15})")
 _FIRST_STEP_MS: Final = 1_000
 
 
@@ -31,6 +33,12 @@ class Occurrence(NamedTuple):
     def encode(self) -> bytes:
         """Return the value of the header `delay-occurrence`: `<number>:<slot in epoch milliseconds>`."""
         return b"%d:%d" % (self.number, self.nominal_ms)
+
+    @classmethod
+    def parse(cls, value: bytes | None, due_ms: int) -> Occurrence | None:
+        """Return the occurrence that a header tells, of a record with a due time; None for what no relay wrote."""
+        found = _HEADER.fullmatch(value or b"")
+        return cls(int(found[1]), int(found[2]), due_ms) if found is not None else None
 
 
 def first_occurrence(

@@ -16,6 +16,7 @@ from delaytopic_api.records import (
     Headers,
 )
 from delaytopic_api.values import Duration
+from delaytopic_gateway.client.recurring import explained, is_recurring
 from delaytopic_gateway.client.time_text import duration, instant_ms
 from delaytopic_process.errors import InputError
 
@@ -60,6 +61,8 @@ class Timing:
     at_ms: int | None = None
     after: Duration | None = None
     spread_ms: int | None = None
+    recurrence: tuple[tuple[str, bytes | None], ...] = ()
+    """Headers of a record that recurs, or that is due by the clocks of a zone; then the others are None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,11 @@ def cancel_record(schedule_id: str, key: str | None) -> OutgoingRecord:
 
 def due_ms(headers: Headers, timestamp_ms: int) -> int | None:
     """Return a record's due time, given its timestamp; None when the DelayTopic decides, or refuses the record."""
+    if is_recurring(headers):
+        try:
+            return explained(dict(headers), timestamp_ms, most=1).occurrences[0].due_ms
+        except InputError:
+            return None
     times = {name: value.decode("utf-8", "replace") for name, value in headers if value is not None}
     try:
         if DELIVER_AT in times:
@@ -137,6 +145,8 @@ def due_ms(headers: Headers, timestamp_ms: int) -> int | None:
 
 def time_headers(timing: Timing, number: int = 1, total: int | None = None) -> Headers:
     """Return the headers that ask for a time of delivery; `number` and `total` place the record in a spread."""
+    if timing.recurrence:
+        return [*timing.recurrence]
     if timing.after is not None:
         return [(DELIVER_AFTER, timing.after.encode())]
     if timing.at_ms is None:

@@ -18,6 +18,7 @@ from delaytopic_api.relay import Ending, Outcome, PendingRecord
 from delaytopic_gateway.access.rights import Right
 from delaytopic_gateway.client.lateness import milliseconds_text
 from delaytopic_gateway.client.pending import place_of, span_text
+from delaytopic_gateway.client.recurring import Explained, waiting
 from delaytopic_gateway.client.time_text import clock_text, duration
 from delaytopic_gateway.documents import (
     DelayTopicDocument,
@@ -300,6 +301,7 @@ class Console:
             record=record,
             has_id=(record.id, record.id_base64) != (None, None),
             views=[*views_of(_value_of(record))],
+            rule=_rule_of(record),
             hidden=None if served.writable else hidden_note(served),
         )
 
@@ -385,6 +387,14 @@ def _partition(query: Mapping[str, str]) -> int | None:
     if not is_number(text):
         raise InputError("partition: it is a number, such as 3")
     return int(text)
+
+
+def _rule_of(record: PendingRecord) -> Explained | None:
+    """Return the rule of a record that recurs, and its next occurrences."""
+    if record.content is None:
+        return None
+    headers = [(each.name, content_bytes(each.value, each.value_base64)) for each in record.content.headers]
+    return waiting(headers, record.due_ms)
 
 
 def _value_of(record: PendingRecord) -> bytes | None:

@@ -11,6 +11,7 @@ from delaytopic_api.records import (
     DELIVER_AT,
     DELIVER_ID,
     DELIVER_REQUESTED_BY,
+    RECURRENCE_HEADERS,
     Headers,
 )
 from delaytopic_api.relay import LONGEST_SHOWN_BYTES, PendingContent, PendingRecord
@@ -20,6 +21,7 @@ from delaytopic_gateway.errors import ConflictError
 from delaytopic_gateway.service.served_topics import ServedTopic
 
 LONGEST_NAME_BYTES = 256
+RECURRENCE_NAMES = frozenset(RECURRENCE_HEADERS)
 NEAREST_MOVE_MS = 5_000
 """A record that is due sooner is not moved: it could leave before the relay has read of its new time."""
 
@@ -73,6 +75,11 @@ def moving(served: ServedTopic, record: PendingRecord, due_ms: int, now_ms: int)
     if due_ms - now_ms > served.max_delay_ms:
         raise ConflictError(f"the time asked for ({due_ms}) is further ahead than schedule.maxDelay allows")
     content = _content(record)
+    if not RECURRENCE_NAMES.isdisjoint(header.name for header in content.headers):
+        raise ConflictError(
+            "this record recurs, or is due by the clocks of a zone, and its rule says when: send it with its id and"
+            " another rule"
+        )
     headers: Headers = [
         (header.name, content_bytes(header.value, header.value_base64))
         for header in content.headers

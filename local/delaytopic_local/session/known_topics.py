@@ -49,7 +49,7 @@ def objection(
 
 
 def _objections(known: KnownTopic, timing: Timing, addressing: Addressing, now_ms: int) -> Iterator[str]:
-    timed = timing.after is not None or timing.at_ms is not None
+    timed = timing.after is not None or timing.at_ms is not None or bool(timing.recurrence)
     if known.dialect != "Native" and (timed or addressing.schedule_id or addressing.to):
         yield (
             f"{known.name} reads records in the dialect {known.dialect}: leave --after, --at, --id and --to out, and "

@@ -19,7 +19,21 @@ IN_SECONDS = (
     "1795269686 as epoch milliseconds is a time in 1973 or before; if it is in seconds, write 1795269686000 for it"
 )
 COMMANDS = [
-    *("init", "validate", "local", "clock", "status", "send", "cancel", "get", "reschedule", "jobs", "watch", "trial"),
+    *(
+        "init",
+        "validate",
+        "local",
+        "clock",
+        "status",
+        "send",
+        "explain",
+        "cancel",
+        "get",
+        "reschedule",
+        "jobs",
+        "watch",
+        "trial",
+    ),
     *("pending", "dead-letters", "plan"),
 ]
 
@@ -53,6 +67,21 @@ def test_the_help_of_each_command_has_examples(command: str) -> None:
             ["watch", "b"],
             2,
             "error: no Kafka: name one with --bootstrap-servers, or start one with: delaytopic local -f FILE",
+        ),
+        (
+            ["send", "a", "-b", "h:1", "--cron", "0 9 * * *"],
+            2,
+            "error: what recurs, or is due by the clocks of a zone, needs a name to end it by: add --id",
+        ),
+        (
+            ["send", "a", "-b", "h:1", "--cron", "0 9 * * *", "--id", "x", "--every", "1h"],
+            2,
+            "error: header deliver-every is a rule beside that of header deliver-cron: leave one of them out",
+        ),
+        (
+            ["send", "a", "-b", "h:1", "--every", "1h", "--id", "x", "--after", "1h"],
+            2,
+            "error: --after and --spread do not go with a rule or a zone: leave them out",
         ),
         (
             ["send", "a", "-b", "h:1", "--after", "5x"],

@@ -1,4 +1,4 @@
-"""The page docs/how-to/test-your-delays.md: its very code, run by a pytest of its own."""
+"""The tests of docs/how-to/test-your-delays.md and recurring.md: their very code, run by a pytest of its own."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "how-to" / "test-your-delays.md"
+LADDER = ROOT / "docs" / "how-to" / "recurring.md"
 OTHERS = """
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -84,6 +85,8 @@ def application(tmp_path: Path) -> Path:
     """A team's folder, as the page has it."""
     (tmp_path / "reminders.yaml").write_text(block("yaml"), encoding="utf-8")
     (tmp_path / "test_reminders.py").write_text(block("python"), encoding="utf-8")
+    ladder = LADDER.read_text(encoding="utf-8").rsplit("```python\n", 1)[1].split("```", 1)[0]
+    (tmp_path / "test_ladder.py").write_text(ladder, encoding="utf-8")
     return tmp_path
 
 
@@ -113,13 +116,13 @@ def run_pytest(folder: Path) -> str:
 
 
 @pytest.mark.takes_long("a Kafka and a Redis of its own, as the page has them, and their relay")
-def test_the_pages_own_test_passes(application: Path, record_property: Property) -> None:
+def test_the_tests_of_both_pages_pass(application: Path, record_property: Property) -> None:
     started_s = time.monotonic()
 
     said = run_pytest(application)
 
     record_property("the how-to's test, with servers, s", round(time.monotonic() - started_s, 1))
-    assert "1 passed" in said
+    assert "2 passed" in said
 
 
 @pytest.mark.takes_long("a Kafka and a Redis of its own, and three relays")
@@ -131,6 +134,7 @@ def test_what_the_page_says_of_the_fixture_holds(application: Path) -> None:
     (application / "fixed.yaml").write_text(
         f"{yaml.replace('reminders', 'fixed')}  schedule:\n    fixedDelay: 168h\n", encoding="utf-8"
     )
+    (application / "test_ladder.py").unlink()
     (application / "test_reminders.py").write_text(OTHERS, encoding="utf-8")
 
     assert "5 passed" in run_pytest(application)

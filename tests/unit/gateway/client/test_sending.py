@@ -35,6 +35,15 @@ def test_a_delay_travels_as_it_was_written() -> None:
     assert records == [OutgoingRecord(None, b"tea", [("deliver-after", b"5s")])]
 
 
+def test_a_rule_is_written_as_its_headers_and_its_first_occurrence_is_the_due_time() -> None:
+    rule = (("deliver-every", b"1h"), ("deliver-count", b"3"))
+    record = sent([KeyedValue(None, b"tea")], Addressing(schedule_id="tea"), Timing(recurrence=rule))[0]
+
+    assert record.headers == [*rule, ("deliver-id", b"tea")]
+    assert due_ms(record.headers, 1_795_269_686_270) == 1_795_269_686_270 + 3_600_000
+    assert due_ms([("deliver-cron", b"x")], 1_795_269_686_270) is None
+
+
 def test_without_a_time_the_delay_topic_decides() -> None:
     assert sent([KeyedValue(None, b"tea")], Addressing(), Timing()) == [OutgoingRecord(None, b"tea", [])]
 

@@ -96,3 +96,16 @@ def test_a_delay_topic_without_outcomes_offers_no_look_and_no_life(served: Scene
 
     assert f'action="{PAGE}/record"' not in scene.get(PAGE).text
     assert "Earlier schedules" not in scene.get(f"{PAGE}/record?place={PLACE}").text
+
+
+def test_a_record_that_recurs_shows_its_rule_and_its_next_occurrences(scene: Scene) -> None:
+    nominal_ms = NOW_MS + HOUR_MS
+    rule: Any = [("deliver-id", b"a"), ("deliver-every", b"1h"), ("deliver-count", b"4")]
+    report = Schedule(nominal_ms, 7, b"a", b"v", [*rule, ("delay-occurrence", b"3:%d" % nominal_ms)], id=b"a")
+    scene.waiting[KEEPS] = [(2, report)]
+
+    page = texts(scene.get(f"{PAGE}/record?place={PLACE}").text)
+
+    assert re.search(r"Recurs Every 1h, counted from \S+; UTC; 4 times Occurrence By the clocks of UTC Due 3 \S+", page)
+    assert " 4 20" in page
+    assert " 5 20" not in page

@@ -27,6 +27,14 @@ TEA = Schedule(
     id=b"order/17",
     target="t",
 )
+REPORT = Schedule(
+    NOW_MS + HOUR_MS,
+    8,
+    b"r",
+    b"v",
+    [("deliver-id", b"r"), ("deliver-every", b"1h"), ("delay-occurrence", b"3:%d" % (NOW_MS + HOUR_MS))],
+    id=b"r",
+)
 NAMELESS = Schedule(NOW_MS + 2 * HOUR_MS, 9, None, None, None)
 
 
@@ -172,6 +180,8 @@ def test_a_record_is_moved_with_all_that_it_holds(scene: Scene, time: dict[str, 
         ("PATCH", f"{BASE}/records/soon", {"deliverAfter": "1h"}, 409, "this record is due within 5 s"),
         ("PATCH", f"{BASE}/records/order%2F17", {"deliverAfter": "25h"}, 409, "the time asked for"),
         ("PATCH", "/v1/delaytopics/shop/timers/records/k", {}, 409, "records of shop/timers cannot be moved"),
+        ("POST", f"{BASE}/records", {"cron": "0 9 * * *"}, 400, "a record that recurs, or that names a local time,"),
+        ("POST", f"{BASE}/records", {"id": "r", "cron": "0 9 * *"}, 400, "header deliver-cron must be"),
         ("GET", "/v2", None, 404, "Not Found"),
         ("PUT", "/v1/delaytopics", None, 405, "Method Not Allowed"),
     ],
@@ -305,3 +315,38 @@ def test_every_operation_is_described(scene: Scene) -> None:
         ("get", "/v1/clock"),
         ("post", "/v1/clock"),
     }
+
+
+def test_what_recurs_is_not_moved(scene: Scene) -> None:
+    scene.waiting[REMINDERS] = [(1, REPORT)]
+
+    answer = scene.send("PATCH", f"{BASE}/records/r", {"deliverAfter": "1h"})
+
+    assert (answer.status, scene.written) == (409, [])
+    assert answer.document["message"].startswith("this record recurs, or is due by the clocks of a zone")
+
+
+def test_a_rule_is_scheduled_as_its_headers(scene: Scene) -> None:
+    rule = {"cron": "0 9 * * *", "timeZone": "Europe/Berlin", "until": "2027-11-21T14:00:00Z", "missed": "None"}
+
+    answer = scene.send("POST", f"{BASE}/records", {"id": "r", "value": "v", **rule})
+
+    assert answer.status == 202
+    assert scene.written[0][1].headers == [
+        ("deliver-id", b"r"),
+        ("deliver-cron", b"0 9 * * *"),
+        ("deliver-tz", b"Europe/Berlin"),
+        ("deliver-until", b"1826805600000"),
+        ("deliver-missed", b"None"),
+    ]
+
+
+def test_a_local_time_is_scheduled_with_its_zone(scene: Scene) -> None:
+    local = {"deliverAt": "2027-03-28T02:30:00", "timeZone": "Europe/Berlin"}
+
+    assert scene.send("POST", f"{BASE}/records", {"id": "r", "value": "v", **local}).status == 202
+    assert scene.written[0][1].headers == [
+        ("deliver-at", b"2027-03-28T02:30:00"),
+        ("deliver-id", b"r"),
+        ("deliver-tz", b"Europe/Berlin"),
+    ]
