@@ -58,7 +58,7 @@ def _lines(state: LocalState, statuses: Sequence[RelayStatus], *, now_ms: int) -
         next_dues = [each.next_due_ms for each in of_topic if each.next_due_ms is not None]
         facts = [
             f"{at_work} relay{'' if at_work == 1 else 's'}",
-            f"{sum(each.pending for each in of_topic):,} pending",
+            f"{sum(each.pending - each.withdrawn for each in of_topic):,} pending",
             f"{sum(each.overdue for each in of_topic):,} overdue",
             *([f"next due {clock_text(min(next_dues), now_ms=now_ms)}"] if next_dues else []),
             f"{sum(each.delivered_total for each in of_topic):,} delivered",

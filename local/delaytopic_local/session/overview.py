@@ -76,7 +76,7 @@ class Counters:
             name=self._name,
             relays_running=sum(status.state is not RelayState.STARTING for status in statuses),
             relays_wanted=self._relays_wanted,
-            pending=sum(status.pending for status in statuses),
+            pending=sum(status.pending - status.withdrawn for status in statuses),
             overdue=sum(status.overdue for status in statuses),
             next_due_ms=min(next_dues, default=None),
             delivered=delivered,

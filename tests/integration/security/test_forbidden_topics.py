@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]  # 
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import Sent, produce
 from tests.support.relay.route import PARTITIONS
-from tests.support.servers.secure_servers import SCRAM, GuardedRoute, SecureKafka, by_password, deny
+from tests.support.servers.secure_servers import SCRAM, GuardedRoute, SecureKafka, allow_again, by_password, deny
 from tests.support.servers.tls import Certificates
 
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
@@ -65,3 +66,30 @@ def test_a_dead_letter_topic_without_the_right_keeps_only_the_partition_with_a_b
     (waiting,) = [shard for shard in relay.status()["shards"] if shard["reason"] == "TargetUnavailable"]
     assert waiting["partition"] == 0
     assert "this relay's user may not write to it" in waiting["message"]
+
+
+@pytest.mark.takes_long("the client tries for a second before it is looked up why nothing is acknowledged")
+@pytest.mark.parametrize("guarantee", ["ExactlyOnce", pytest.param("AtLeastOnce", marks=pytest.mark.nightly)])
+def test_outcomes_without_the_right_hold_up_what_ends_until_the_right_is_there(
+    guarded_route: GuardedRoute,
+    guarded_kafka: SecureKafka,
+    certificates: Certificates,
+    tmp_path: Path,
+    guarantee: str,
+) -> None:
+    security = by_password(tmp_path, certificates, SCRAM)
+    route = guarded_route(guarded_kafka.sasl, security, guarantee=guarantee, outcomes={})
+    deny(guarded_kafka.plain, route.outcomes, AclOperation.WRITE)
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+
+    records = produce(guarded_kafka.plain, route.source, [Sent(b"k", b"v", [], partition) for partition in (0, 1)])
+    unanswered = wait_for(lambda: relay.status()["unanswered"], relay.why)
+
+    assert {each["topic"] for each in unanswered} == {route.outcomes}
+    assert all("this relay's user may not write to it" in each["message"] for each in unanswered)
+    assert guarantee == "AtLeastOnce" or route.delivered() == []
+    allow_again(guarded_kafka.plain, route.outcomes)
+    told = wait_for(lambda: len(found := route.read(route.outcomes)) == len(records) and found, relay.why)
+    assert {json.loads(each.value or b"")["outcome"] for each in told} == {"Delivered"}
+    assert guarantee == "AtLeastOnce" or sorted(each.source for each in route.delivered()) == sorted(records)
+    wait_for(lambda: relay.status()["unanswered"] == [], relay.why)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names, by an implicit re-export
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -140,6 +141,16 @@ def deny(bootstrap_servers: str, name: str, *operations: AclOperation, kind: Res
     allowed = _rule(kind, name, AclOperation.DESCRIBE, AclPermissionType.ALLOW)
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     for done in admin.create_acls([*denied, allowed]).values():
+        done.result(30)
+
+
+def allow_again(bootstrap_servers: str, name: str) -> None:
+    """Take all rules of a topic back, so that everybody may do everything with it again."""
+    of_anybody: Any = None
+    of_topic = ResourceType.TOPIC, name, ResourcePatternType.LITERAL
+    rules = AclBindingFilter(*of_topic, of_anybody, of_anybody, AclOperation.ANY, AclPermissionType.ANY)
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    for done in admin.delete_acls([rules]).values():
         done.result(30)
 
 

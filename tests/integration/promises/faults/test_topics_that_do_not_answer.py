@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -11,9 +12,10 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]  # public, by an implicit re-export
 from tests.harness.shared_servers import RedisAddress
+from tests.support.metrics_page import samples, value_of
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import MakeRoute, Sent, at, now_ms, produce
-from tests.support.relay.route import SESSION_TIMEOUT_S, Route, Servers
+from tests.support.relay.route import SESSION_TIMEOUT_S, ClientHeaders, Route, Servers
 from tests.support.relay.routes import making_routes
 from tests.support.servers.kafka_cluster import KafkaCluster, kafka_cluster
 
@@ -23,7 +25,7 @@ from delaytopic_local.servers.kafka_server import KafkaServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.takes_long("three brokers start, and one of them twice")]
 
-AWAY, STAYING = 3, 1
+AWAY, STAYING, BESIDE = 3, 1, 2
 """Numbers of brokers."""
 RECORDS = 100
 """Of each source partition, due one after another in `LASTS_MS`."""
@@ -254,3 +256,54 @@ def test_while_the_dead_letter_topic_does_not_answer_only_the_source_partition_w
     await_all(route.target, route, [*waiting, *others])
     wait_for(lambda: len(letters(route)) == 1, route.relays[0].why)
     assert_each_once(route, [route.target], [Place(route.source, place.partition, place.offset), *waiting, *others])
+
+
+@pytest.mark.parametrize(
+    ("copies", "config"),
+    [
+        pytest.param([[STAYING], [AWAY]], {}, id="its only copy is away"),
+        pytest.param(
+            [[STAYING, BESIDE], [STAYING, AWAY]],
+            {"min_insync_replicas": "2"},
+            id="too few are in sync",
+            marks=pytest.mark.nightly,
+        ),
+    ],
+)
+def test_while_a_partition_of_the_outcomes_does_not_answer_only_its_source_partition_waits(
+    brokers: KafkaCluster,
+    away: KafkaServer,
+    make_route: MakeRoute,
+    copies: Sequence[Sequence[int]],
+    config: dict[str, str],
+    record_property: Callable[[str, object], None],
+) -> None:
+    # Given a topic of outcomes of which a partition has lost its leader
+    route = make_route(outcomes={}, **SPEC)
+    make_topic(brokers, route.outcomes, copies, **config)
+    kill(away, brokers, route.outcomes, 1)
+    relay = route.start_relay().wait_until_delivering(2)
+
+    # When records of both source partitions are due, and a cancel that met nothing is in the one without
+    nothing: ClientHeaders = [("deliver-action", b"cancel"), ("deliver-id", b"nobody")]
+    produce(route.servers.bootstrap_servers, route.source, [Sent(b"k", None, nothing, 1)])
+    waiting, others = send(route, 1), send(route, 0)
+
+    # Then those of the other partition are delivered meanwhile, and the topic is named
+    found = await_all(route.target, route, others)
+    record_property("latest ms of the other partition", latest_ms(found, others))
+    wait_for(lambda: relay.status()["unanswered"], relay.why)
+    (shard,) = [each for each in relay.status()["shards"] if each["reason"] == "TargetUnavailable"]
+    (unanswered,) = relay.status()["unanswered"]
+    metric = value_of(samples(relay), "delaytopic_unanswered_topic_waiting_shards", topic=route.outcomes)
+    assert (shard["partition"], unanswered["topic"], metric) == (1, route.outcomes, 1)
+    assert received(route, route.target).keys().isdisjoint(waiting)
+
+    # And all arrive once the topic takes records again, each with one outcome
+    away.start()
+    brokers.await_in_sync()
+    await_all(route.target, route, [*waiting, *others])
+    assert_each_once(route, [route.target], [*waiting, *others])
+    told = wait_for(lambda: len(all_ := route.read(route.outcomes)) > len(waiting) + len(others) and all_, relay.why)
+    endings = Counter(json.loads(record.value or b"")["outcome"] for record in told)
+    assert endings == {"Delivered": len(waiting) + len(others), "NotPending": 1}

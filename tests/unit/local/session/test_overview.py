@@ -70,6 +70,12 @@ def test_the_relays_of_a_delay_topic_add_up() -> None:
     )
 
 
+def test_what_relays_know_to_be_withdrawn_does_not_count_as_pending() -> None:
+    told = [status("a", pending=5).model_copy(update={"withdrawn": 2}), status("b", pending=6)]
+
+    assert Counters("shop/reminders", 2).take(told, {}, now_ms=1_000).pending == 9
+
+
 def test_totals_outlive_the_relay_that_counted_them() -> None:
     counters = Counters("shop/reminders", 1)
     counters.take([status("first", delivered=10)], {}, now_ms=0)
