@@ -33,7 +33,6 @@ VARIANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     "rate taken to be 5,000": ((Capacity, "per_second", property(lambda _: DELIVERY.start)),),
     "intake not looked at": ((assessment, "_ingest", lambda *_: []),),
     "intake taken to be 10,000": ((Capacity, "ingest_per_second", property(lambda _: INGEST.start)),),
-    "in vain not noticed": ((state, "WORTH_IT", 0.0),),
     "no peaks of the last day": ((state.Peaks, "p95", lambda _: None),),
     "what leaves meanwhile not counted": (
         (assessment.Assessment, "helpful", assessment.Assessment.binding),

@@ -36,7 +36,6 @@ class Reason(StrEnum):
     STABILIZING = "Stabilizing"
     SIGNAL_STALE = "SignalStale"
     STEP_TOO_SOON = "StepTooSoon"
-    TARGET_THROTTLED = "TargetThrottled"
     PAUSED_SCALE_IN = "PausedScaleIn"
     PAUSED_SCALE_OUT = "PausedScaleOut"
     SUSPENDED = "Suspended"
@@ -223,9 +222,6 @@ def up(context: Context) -> Recommendation | None:
     need, wanted = context.assessment.helpful, context.assessment.useful
     if need is None or wanted <= context.current:
         return None
-    if context.memory.throttled_since_ms is not None and need.kind is not NeedKind.INGEST:
-        why = "the last relays that were added delivered nothing more: what they send to is the limit"
-        return context.hold(Reason.TARGET_THROTTLED, why)
     return Recommendation(wanted, REASONS[need.kind], need_sentence(context, need))
 
 

@@ -200,12 +200,12 @@ class TestPace:
         decision = decided(6, signals(QUIET), remembered=memory(12))
 
         assert outcome(decision) == (6, Reason.STEP_TOO_SOON)
-        assert decision.memory.step == Step(NOW_MS, 12, 6, judged=True)
+        assert decision.memory.step == Step(NOW_MS, 12, 6)
 
     def test_the_next_decision_knows_of_the_step(self) -> None:
         decision = decided(1, signals(burst(60, 300_000)))
 
-        assert decision.memory.step == Step(NOW_MS, 1, 12, per_second=None, overdue=0)
+        assert decision.memory.step == Step(NOW_MS, 1, 12)
 
 
 class TestHeld:
