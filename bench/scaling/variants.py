@@ -34,10 +34,6 @@ VARIANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     "intake not looked at": ((assessment, "_ingest", lambda *_: []),),
     "intake taken to be 10,000": ((Capacity, "ingest_per_second", property(lambda _: INGEST.start)),),
     "no peaks of the last day": ((state.Peaks, "p95", lambda _: None),),
-    "what leaves meanwhile not counted": (
-        (assessment.Assessment, "helpful", assessment.Assessment.binding),
-        (assessment.Assessment, "useful", assessment.Assessment.wanted),
-    ),
     "down without a tenth to spare": ((assessment, "MARGIN", 1.0),),
     "down although more is needed soon": ((assessment.Assessment, "enough_ahead", assessment.Assessment.enough),),
     "down at once": ((state.Recommendations, "most", lambda *_: None),),

@@ -77,7 +77,7 @@ def decide(policy: ScalingPolicy, current: int, signals: FleetSignals, memory: S
 def _decided(
     policy: ScalingPolicy, current: int, signals: FleetSignals, memory: ScalingMemory, now_ms: int
 ) -> Decision:
-    assessment = assess(policy, current, signals, memory, now_ms)
+    assessment = assess(policy, signals, memory, now_ms)
     context = Context(policy, current, signals, memory, assessment, now_ms) if assessment is not None else None
     if policy.autoscaling.mode is not AutoscalingMode.OPERATOR:
         return _external(policy, current, memory, context, now_ms)
