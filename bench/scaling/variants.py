@@ -33,12 +33,7 @@ VARIANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     "rate taken to be 5,000": ((Capacity, "per_second", property(lambda _: DELIVERY.start)),),
     "intake not looked at": ((assessment, "_ingest", lambda *_: []),),
     "intake taken to be 10,000": ((Capacity, "ingest_per_second", property(lambda _: INGEST.start)),),
-    "in vain not noticed": ((state, "WORTH_IT", 0.0),),
     "no peaks of the last day": ((state.Peaks, "p95", lambda _: None),),
-    "what leaves meanwhile not counted": (
-        (assessment.Assessment, "helpful", assessment.Assessment.binding),
-        (assessment.Assessment, "useful", assessment.Assessment.wanted),
-    ),
     "down without a tenth to spare": ((assessment, "MARGIN", 1.0),),
     "down although more is needed soon": ((assessment.Assessment, "enough_ahead", assessment.Assessment.enough),),
     "down at once": ((state.Recommendations, "most", lambda *_: None),),

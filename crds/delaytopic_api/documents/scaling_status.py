@@ -67,8 +67,6 @@ class ScalingCapacity(_Status):
     """The time from asking for a relay to its first delivery, in milliseconds."""
     measured_starts: Number
     """The number of starts that the lead time was measured by."""
-    throttled_since_ms: Number | None = None
-    """The time since which brokers slow relays down, in epoch milliseconds; absent while they do not."""
 
 
 class ScalingForecast(_Status):

@@ -12,8 +12,6 @@ from delaytopic_operator.scaling.need import (
     Crest,
     Need,
     Sizes,
-    backlog_at,
-    from_then_on,
     lateness_ms,
     need_of_ingest,
     needs_of_due,
@@ -79,8 +77,6 @@ class Assessment:
 
     sizes: Sizes
     needs: tuple[Need, ...]
-    helped: tuple[Need, ...]
-    """The work left when a relay that is asked for now delivers: the only reason to ask for one."""
     now_ms: int
     reach_ms: int
     lead_ms: int
@@ -102,11 +98,6 @@ class Assessment:
         return _largest(need for need in self.needs if self.at_hand(need))
 
     @property
-    def helpful(self) -> Need | None:
-        """The largest need that more relays would still be in time for."""
-        return _largest(need for need in self.helped if self.at_hand(need))
-
-    @property
     def later(self) -> Need | None:
         """The largest need after that."""
         return _largest(need for need in self.needs if not self.at_hand(need))
@@ -115,11 +106,6 @@ class Assessment:
     def wanted(self) -> int:
         """The size for what is at hand."""
         return self.sizes.fit(_relays(self.binding))
-
-    @property
-    def useful(self) -> int:
-        """The size that would help with what is at hand."""
-        return self.sizes.fit(_relays(self.helpful))
 
     @property
     def enough(self) -> int:
@@ -147,9 +133,7 @@ class Assessment:
         return lateness_ms(self.crests, self.overdue, self.per_second * self.sizes.power(relays))
 
 
-def assess(
-    policy: ScalingPolicy, current: int, signals: FleetSignals, memory: ScalingMemory, now_ms: int
-) -> Assessment | None:
+def assess(policy: ScalingPolicy, signals: FleetSignals, memory: ScalingMemory, now_ms: int) -> Assessment | None:
     """Assess the signals; None while nobody knows how many partitions the source has."""
     if memory.partitions is None:
         return None
@@ -161,11 +145,9 @@ def assess(
     ingest = _ingest(signals, memory, now_ms) if policy.takes_in else []
     planned = capacity.per_second * policy.utilization
     needs = work.needs(planned, policy.precision_ms)
-    helped = work.left(capacity.per_second * sizes.power(current), now_ms + lead_ms).needs(planned, policy.precision_ms)
     return Assessment(
         sizes=sizes,
         needs=(*needs, *ingest),
-        helped=(*helped, *ingest),
         now_ms=now_ms,
         reach_ms=lead_ms + policy.pace.poll_ms,
         lead_ms=lead_ms,
@@ -186,11 +168,6 @@ class _Work(NamedTuple):
 
     def needs(self, per_second: float, precision_ms: int) -> tuple[Need, ...]:
         return needs_of_due(pieces(self.crests), self.overdue, per_second, precision_ms, self.now_ms)
-
-    def left(self, per_second: float, then_ms: int) -> _Work:
-        """Return the work that remains at a later moment, if the present relays go on until then."""
-        backlog = backlog_at(self.crests, self.overdue, per_second, then_ms)
-        return _Work(from_then_on(self.crests, then_ms), backlog, then_ms)
 
 
 def _ingest(signals: FleetSignals, memory: ScalingMemory, now_ms: int) -> list[Need]:

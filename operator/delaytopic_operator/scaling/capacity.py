@@ -196,21 +196,13 @@ class RelayTally(NamedTuple):
     behind: int
 
 
-class Throughput(NamedTuple):
-    """The records that the whole fleet delivered per second between two polls."""
-
-    at_ms: int
-    per_second: int
-
-
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """The measured rates of one relay; `fleet` is what all did together."""
+    """The measured rates of one relay."""
 
     delivery: RateEstimate = field(default_factory=RateEstimate)
     ingest: RateEstimate = field(default_factory=RateEstimate)
     tallies: tuple[RelayTally, ...] = ()
-    fleet: Throughput | None = None
 
     @property
     def per_second(self) -> int:
@@ -230,12 +222,10 @@ class Capacity:
         steps = list(self._steps(relays, pace.longest_gap_ms))
         delivery = taken_together((each for step in steps for each in step.delivery()), now_ms)
         ingest = taken_together((each for step in steps for each in step.ingest()), now_ms)
-        rate = round(sum(step.delivered * 1_000 / step.took_ms for step in steps))
         return Capacity(
             self.delivery.with_sample(delivery, now_ms, pace.window_ms),
             self.ingest.with_sample(ingest, now_ms, pace.window_ms),
             tallies,
-            Throughput(now_ms, rate) if steps else None,
         )
 
     def _steps(self, relays: Sequence[RelayFacts], longest_gap_ms: int) -> Iterator[_Step]:

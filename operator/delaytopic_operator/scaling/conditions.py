@@ -95,8 +95,6 @@ def capacity_sufficient(context: Context, forecast: Forecast, replicas: int) -> 
         return _without_relays(context)
     if not assessment.known:
         return _capacity(ConditionStatus.UNKNOWN, Reason.SIGNAL_STALE, "No relay tells what is due.")
-    if context.memory.throttled_since_ms is not None:
-        return _capacity(ConditionStatus.FALSE, Reason.TARGET_THROTTLED, _throttled(assessment.overdue))
     by_operator = context.policy.autoscaling.mode is AutoscalingMode.OPERATOR
     late_ms = forecast.best_ms if by_operator else forecast.decided_ms
     relays = assessment.sizes.allowed[-1] if by_operator else replicas
@@ -141,8 +139,3 @@ def _better(context: Context) -> int:
 
 def _fleet(relays: int) -> str:
     return wording.count(relays, "relay")
-
-
-def _throttled(overdue: int) -> str:
-    late = f"{wording.count(overdue, 'record')} overdue, and more relays deliver no more"
-    return f"{late}: look at the brokers, quotas and partitions of the target topic."

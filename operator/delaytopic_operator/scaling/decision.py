@@ -11,7 +11,7 @@ from delaytopic_operator.scaling.by_hand import TOLD_MS, change_by_hand, explain
 from delaytopic_operator.scaling.conditions import ScalingCondition
 from delaytopic_operator.scaling.need import Forecast
 from delaytopic_operator.scaling.rules import Context, Reason, Recommendation, recommend
-from delaytopic_operator.scaling.signals import FleetSignals, fresh
+from delaytopic_operator.scaling.signals import FleetSignals
 from delaytopic_operator.scaling.state import ScalingMemory, Step, observed
 
 
@@ -77,7 +77,7 @@ def decide(policy: ScalingPolicy, current: int, signals: FleetSignals, memory: S
 def _decided(
     policy: ScalingPolicy, current: int, signals: FleetSignals, memory: ScalingMemory, now_ms: int
 ) -> Decision:
-    assessment = assess(policy, current, signals, memory, now_ms)
+    assessment = assess(policy, signals, memory, now_ms)
     context = Context(policy, current, signals, memory, assessment, now_ms) if assessment is not None else None
     if policy.autoscaling.mode is not AutoscalingMode.OPERATOR:
         return _external(policy, current, memory, context, now_ms)
@@ -125,10 +125,7 @@ def _with_recommendation(context: Context) -> ScalingMemory:
 def _with_step(context: Context, memory: ScalingMemory, replicas: int) -> ScalingMemory:
     if replicas == context.current:
         return memory
-    fleet = memory.capacity.fleet
-    rate = fleet.per_second if fleet is not None else None
-    overdue = fresh(context.signals.overdue, context.now_ms)
-    return replace(memory, replicas=replicas, step=Step(context.now_ms, context.current, replicas, rate, overdue))
+    return replace(memory, replicas=replicas, step=Step(context.now_ms, context.current, replicas))
 
 
 def _forecast(context: Context, replicas: int) -> Forecast:

@@ -76,7 +76,6 @@ def _capacity(assessment: Assessment, memory: ScalingMemory) -> dict[str, Any]:
         "ingestMeasured": memory.capacity.ingest.measured,
         "leadTimeMs": assessment.lead_ms,
         "measuredStarts": len(memory.lead_time.starts_ms),
-        "throttledSinceMs": memory.throttled_since_ms,
     }
 
 

@@ -131,32 +131,6 @@ def pieces(crests: Iterable[Crest]) -> list[Piece]:
     return planned
 
 
-def from_then_on(crests: Iterable[Crest], then_ms: int) -> list[Crest]:
-    """Cut the curve at a later moment: of a span that it divides, all that stands out is kept."""
-    return [
-        crest
-        if crest.start_ms >= then_ms
-        else Crest(then_ms, crest.end_ms, crest.smooth * (1 - _share_before(crest, then_ms)), crest.sudden)
-        for crest in crests
-        if crest.end_ms > then_ms
-    ]
-
-
-def backlog_at(crests: Iterable[Crest], overdue: int, per_second: float, then_ms: int) -> int:
-    """Forecast the overdue records at a later moment, with so much delivered per second until then."""
-    backlog = float(overdue)
-    for crest in crests:
-        share = _share_before(crest, then_ms)
-        sudden = crest.sudden if crest.end_ms <= then_ms else 0.0
-        width_ms = (crest.end_ms - crest.start_ms) * share
-        backlog = max(0.0, backlog + sudden + crest.smooth * share - per_second * width_ms / 1_000)
-    return round(backlog)
-
-
-def _share_before(crest: Crest, then_ms: int) -> float:
-    return min(1.0, max(0.0, (then_ms - crest.start_ms) / (crest.end_ms - crest.start_ms)))
-
-
 def merged(counts: Mapping[tuple[int, int], float], edges_ms: Sequence[int], now_ms: int, as_of_ms: int) -> DueCurve:
     """Spread records evenly over their (start, end), on the grid from now to these edges."""
     edges = [now_ms, *_thinned([edge for edge in sorted(set(edges_ms)) if edge > now_ms])]

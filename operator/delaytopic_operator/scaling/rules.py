@@ -31,12 +31,10 @@ class Reason(StrEnum):
 
     ENOUGH = "Enough"
     AT_MAXIMUM = "AtMaximum"
-    TOO_LATE = "TooLate"
     NEEDED_SOON = "NeededSoon"
     STABILIZING = "Stabilizing"
     SIGNAL_STALE = "SignalStale"
     STEP_TOO_SOON = "StepTooSoon"
-    TARGET_THROTTLED = "TargetThrottled"
     PAUSED_SCALE_IN = "PausedScaleIn"
     PAUSED_SCALE_OUT = "PausedScaleOut"
     SUSPENDED = "Suspended"
@@ -219,13 +217,10 @@ def blind(context: Context) -> Recommendation | None:
 
 
 def up(context: Context) -> Recommendation | None:
-    """Add relays, if the work at hand asks for them and they can help."""
-    need, wanted = context.assessment.helpful, context.assessment.useful
+    """Add relays, if the work at hand asks for them."""
+    need, wanted = context.assessment.binding, context.assessment.wanted
     if need is None or wanted <= context.current:
         return None
-    if context.memory.throttled_since_ms is not None and need.kind is not NeedKind.INGEST:
-        why = "the last relays that were added delivered nothing more: what they send to is the limit"
-        return context.hold(Reason.TARGET_THROTTLED, why)
     return Recommendation(wanted, REASONS[need.kind], need_sentence(context, need))
 
 
@@ -255,14 +250,10 @@ def down(context: Context) -> Recommendation | None:
 
 
 def enough(context: Context) -> Recommendation:
-    """Hold: there is nothing to do, or nothing would help."""
+    """Hold: there is nothing to do, or there are no more relays to add."""
     need = context.assessment.binding
     if need is not None and need.relays > context.assessment.sizes.power(context.current):
-        if context.current >= context.most:
-            return context.hold(Reason.AT_MAXIMUM, need_sentence(context, need))
-        return context.hold(
-            Reason.TOO_LATE, f"{need_sentence(context, need)}, but it will be over before another relay could help"
-        )
+        return context.hold(Reason.AT_MAXIMUM, need_sentence(context, need))
     if not context.policy.delivers:
         return context.hold(Reason.SUSPENDED, "delivery is suspended: what is due waits, and relays stay for it")
     return context.hold(Reason.ENOUGH, "no more are needed, and no fewer")
@@ -312,8 +303,7 @@ def need_sentence(context: Context, need: Need) -> str:
     """Put a need in words, with its numbers."""
     records = wording.count(need.records, "record")
     if need.kind is NeedKind.OVERDUE:
-        when = "overdue" if need.from_ms <= context.now_ms else f"still overdue at {wording.clock(need.from_ms)}"
-        return f"{records} {when}, and a relay delivers {context.assessment.per_second:,} a second"
+        return f"{records} overdue, and a relay delivers {context.assessment.per_second:,} a second"
     if need.kind is NeedKind.INGEST:
         rate = context.assessment.ingest_per_second
         return f"{records} to take in within a minute, and a relay takes in {rate:,} a second"

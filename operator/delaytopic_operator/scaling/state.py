@@ -71,7 +71,7 @@ class Peaks:
         return ordered[math.ceil(0.95 * len(ordered)) - 1] if ordered else None
 
 
-VERSION: Final = 2
+VERSION: Final = 3
 MEMORY_KEY: Final = "scaling.json"
 """In the data of the ConfigMap that holds the record of the route."""
 
@@ -86,15 +86,11 @@ class Backlog(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The last change of the number of relays, and how the fleet did before it."""
+    """The last change of the number of relays."""
 
     at_ms: int
     before: int
     after: int
-    per_second: int | None = None
-    overdue: int | None = None
-    judged: bool = False
-    """True once it was looked at what it brought."""
 
 
 class Watch(NamedTuple):
@@ -138,8 +134,6 @@ class ScalingMemory:
     """The last change by somebody who does not decide."""
     step: Step | None = None
     watch: Watch = NEVER_WATCHED
-    throttled_since_ms: int | None = None
-    """Since when more relays do not help."""
     backlog: Backlog | None = None
     recommendations: Recommendations = field(default_factory=Recommendations)
     peaks: Peaks = field(default_factory=Peaks)
@@ -177,7 +171,6 @@ def _lasting(memory: ScalingMemory) -> tuple[object, ...]:
         memory.asked,
         memory.by_hand,
         memory.step,
-        memory.throttled_since_ms,
         backlog._replace(as_of_ms=0) if backlog else None,
         memory.peaks.p95(),
         tuple(past.relays for past in memory.recommendations.kept),
@@ -212,14 +205,6 @@ def memory_in(config_map: Mapping[str, Any] | None) -> ScalingMemory | None:
         return None
 
 
-SETTLED_POLLS = 2
-"""After the lead time, a step has had its effect."""
-WORTH_IT = 1.2
-"""A step up has helped if so much more is delivered."""
-THROTTLED_MS = 600_000
-"""After this, more relays are tried again."""
-
-
 def observed(memory: ScalingMemory, current: int, signals: FleetSignals, now_ms: int, pace: Pace) -> ScalingMemory:
     """Take in this poll; recommended sizes come later, with the decision."""
     seen = signals.due is not None and fresh(signals.pending, now_ms) is not None
@@ -233,7 +218,7 @@ def observed(memory: ScalingMemory, current: int, signals: FleetSignals, now_ms:
         lead_time=memory.lead_time.observed(signals),
         backlog=_backlog(signals, now_ms) or memory.backlog,
     )
-    return _judged(_stepped(memory, current, now_ms), signals, now_ms, pace)
+    return _stepped(memory, current, now_ms)
 
 
 def is_complete(signals: FleetSignals, memory: ScalingMemory) -> bool:
@@ -252,27 +237,7 @@ def _backlog(signals: FleetSignals, now_ms: int) -> Backlog | None:
 
 
 def _stepped(memory: ScalingMemory, current: int, now_ms: int) -> ScalingMemory:
-    """Take in a number that the last reconciliation did not leave: the step was another's, and teaches nothing."""
+    """Take in a number that the last reconciliation did not leave: the step was another's."""
     if memory.replicas is None or memory.replicas == current:
         return replace(memory, replicas=current)
-    return replace(memory, replicas=current, step=Step(now_ms, memory.replicas, current, judged=True))
-
-
-def _judged(memory: ScalingMemory, signals: FleetSignals, now_ms: int, pace: Pace) -> ScalingMemory:
-    """Judge the last step up; what was found is forgotten when nothing is overdue any more."""
-    overdue = fresh(signals.overdue, now_ms)
-    since_ms = memory.throttled_since_ms
-    if since_ms is not None and (overdue == 0 or now_ms - since_ms >= THROTTLED_MS):
-        memory = replace(memory, throttled_since_ms=None)
-    step, fleet = memory.step, memory.capacity.fleet
-    if step is None or step.judged or overdue is None or fleet is None:
-        return memory
-    at_work = sum(relay.delivering for relay in signals.relays)
-    settled_ms = step.at_ms + memory.lead_time.p95_ms() + SETTLED_POLLS * pace.poll_ms
-    if now_ms < settled_ms or at_work < min(step.after, memory.partitions or 0):
-        return memory
-    memory = replace(memory, step=step._replace(judged=True))
-    if step.per_second is None or step.overdue is None or step.after <= step.before:
-        return memory
-    in_vain = overdue > step.overdue and fleet.per_second < WORTH_IT * step.per_second
-    return replace(memory, throttled_since_ms=now_ms) if in_vain else memory
+    return replace(memory, replicas=current, step=Step(now_ms, memory.replicas, current))

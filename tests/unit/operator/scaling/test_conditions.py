@@ -102,14 +102,6 @@ class TestCapacity:
             "Raise maxReplicas (2): up to 12 are of use."
         )
 
-    def test_a_target_that_is_the_limit_is_named(self) -> None:
-        remembered = replace(memory(4), throttled_since_ms=NOW_MS - 1_000)
-
-        decision = decided(4, signals(QUIET, overdue=1_000_000), remembered=remembered)
-
-        assert (decision.replicas, decision.reason) == (4, Reason.TARGET_THROTTLED)
-        assert (decision.capacity.status, decision.capacity.reason) == (ConditionStatus.FALSE, "TargetThrottled")
-
     def test_with_delivery_suspended_nobody_knows(self) -> None:
         assert decided(1, signals(QUIET), replace(POLICY, suspend=Suspend.DELIVERY)).capacity.reason == "Suspended"
 

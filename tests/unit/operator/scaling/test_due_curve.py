@@ -10,8 +10,6 @@ from delaytopic_operator.scaling.need import (
     DueCurve,
     Piece,
     Span,
-    backlog_at,
-    from_then_on,
     merged,
     pieces,
 )
@@ -62,17 +60,6 @@ def test_a_load_that_goes_on_growing_at_the_end_of_the_look_ahead_is_no_burst() 
     growing = curve(Span(0, 10_000, 100), Span(10_000, 20_000, 200), Span(20_000, 30_000, 300))
 
     assert growing.crests(0)[-1] == Crest(20_000, 30_000, 300, 0)
-
-
-def test_a_burst_that_may_still_be_ahead_is_counted_as_ahead() -> None:
-    crests = [Crest(0, 10_000, 1_000, 0), Crest(10_000, 50_000, 400, 3_000)]
-
-    assert backlog_at(crests, overdue=5_000, per_second=100, then_ms=20_000) == 4_100
-    assert from_then_on(crests, 20_000) == [Crest(20_000, 50_000, 300, 3_000)]
-
-
-def test_a_burst_that_is_over_leaves_what_was_not_delivered() -> None:
-    assert backlog_at([Crest(0, 10_000, 0, 3_000)], overdue=0, per_second=100, then_ms=10_000) == 2_000
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=10), st.integers(0, 60_000))

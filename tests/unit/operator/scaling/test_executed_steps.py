@@ -9,6 +9,7 @@ from tests.support.operator.scenes import KEY, NOW_MS
 from tests.unit.operator.scaling.steps import REMEMBERED, WITHHELD, Reconciliation, growing
 
 from delaytopic_operator.decide.planner import DRY_RUN, plan
+from delaytopic_operator.scaling.state import Step
 
 
 def test_an_executed_step_is_told_and_remembered_and_then_written_down() -> None:
@@ -70,7 +71,7 @@ def test_the_memory_of_a_delaytopic_that_is_gone_is_dropped() -> None:
 
 
 def test_what_was_written_down_is_remembered_after_a_restart() -> None:
-    decided = plan(growing(saved_memory=replace(REMEMBERED, throttled_since_ms=NOW_MS - 1_000)))
+    decided = plan(growing(saved_memory=replace(REMEMBERED, replicas=2)))
 
     assert decided.scaling is not None
-    assert decided.scaling.held.throttled_since_ms == NOW_MS - 1_000
+    assert decided.scaling.held.step == Step(NOW_MS, 2, 1)

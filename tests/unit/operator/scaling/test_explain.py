@@ -24,7 +24,6 @@ def test_a_decision_is_explained_with_every_number_behind_it() -> None:
         "ingestMeasured": False,
         "leadTimeMs": 45_000,
         "measuredStarts": 20,
-        "throttledSinceMs": None,
     }
     assert document["needs"][0] == {
         "kind": "Due",

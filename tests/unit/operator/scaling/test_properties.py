@@ -241,7 +241,7 @@ def test_a_longer_lead_time_asks_earlier() -> None:
 
 
 def test_an_operator_that_restarts_from_its_document_decides_the_same() -> None:
-    remembered = replace(memory(12), throttled_since_ms=NOW_MS - 1_000)
+    remembered = replace(memory(12), partitions=PARTITIONS + 1)
     restarted = ScalingMemory.from_document(remembered.to_document(NOW_MS))
     seen = signals(burst(300, 200_000), overdue=50_000)
 

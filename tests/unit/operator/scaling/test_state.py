@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.properties import QUICK
-from tests.unit.operator.scaling.scenes import NOW_MS, POLICY, QUIET, burst, decided, memory, signals, steady
+from tests.unit.operator.scaling.scenes import NOW_MS, POLICY, burst, decided, memory, signals, steady
 
-from delaytopic_operator.scaling.capacity import Arrivals, Capacity, EndOffset, LeadTime, Throughput
+from delaytopic_operator.scaling.capacity import Arrivals, Capacity, EndOffset, LeadTime
 from delaytopic_operator.scaling.pace import USUAL
-from delaytopic_operator.scaling.signals import FleetSignals, Reading, RelayFacts
+from delaytopic_operator.scaling.signals import Reading, RelayFacts
 from delaytopic_operator.scaling.state import (
     MOST_RECOMMENDATIONS,
     PastRecommendation,
@@ -19,9 +19,7 @@ from delaytopic_operator.scaling.state import (
     Peaks,
     Recommendations,
     ScalingMemory,
-    Step,
     Watch,
-    observed,
 )
 
 LOADS = st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 100_000), st.integers(1, 60_000)), max_size=40)
@@ -187,46 +185,3 @@ class TestWatch:
 
     def test_it_starts_anew_when_nobody_looked(self) -> None:
         assert self.looked((0, True), (600_000, True)) == Watch(600_000, 600_000, 600_000, 600_000)
-
-
-class TestFeedback:
-    """The judgement of the last step up."""
-
-    @staticmethod
-    def after_step(per_second: int, overdue: int, relays: int = 4, wait_ms: int = 75_000) -> ScalingMemory:
-        """1,000 a second with 50,000 overdue became this, some time after the step from 2 to 4."""
-        now_ms = NOW_MS + wait_ms
-        remembered = replace(
-            memory(4, now_ms=now_ms),
-            step=Step(NOW_MS, 2, 4, per_second=1_000, overdue=50_000),
-            capacity=Capacity(fleet=Throughput(now_ms, per_second)),
-        )
-        facts = tuple(RelayFacts(f"r-{n}", 0, now_ms, 0, None, (n,), 0, 0, True) for n in range(relays))
-        seen = FleetSignals(partitions=12, overdue=Reading(overdue, now_ms), relays=facts)
-        # The same relays at the same moment: the throughput above stays.
-        tallied = remembered.capacity.observed(facts, now_ms, USUAL)
-        kept = replace(remembered, capacity=replace(tallied, fleet=remembered.capacity.fleet))
-        return observed(kept, 4, seen, now_ms, USUAL)
-
-    def test_a_target_that_takes_no_more_is_the_limit(self) -> None:
-        assert self.after_step(per_second=1_100, overdue=60_000).throttled_since_ms == NOW_MS + 75_000
-
-    def test_a_fifth_more_is_help(self) -> None:
-        assert self.after_step(per_second=1_200, overdue=60_000).throttled_since_ms is None
-
-    def test_a_backlog_that_shrinks_is_help(self) -> None:
-        assert self.after_step(per_second=1_000, overdue=40_000).throttled_since_ms is None
-
-    def test_a_step_is_judged_after_its_relays_have_started(self) -> None:
-        waiting = self.after_step(per_second=1_000, overdue=60_000, relays=3)
-        early = self.after_step(per_second=1_000, overdue=60_000, wait_ms=74_999)
-
-        assert [each.step.judged for each in (waiting, early) if each.step] == [False, False]
-
-    @pytest.mark.parametrize(("overdue", "passed_ms"), [(0, 15_000), (60_000, 600_000)])
-    def test_more_relays_are_tried_again_when_nothing_is_overdue_or_after_ten_minutes(
-        self, overdue: int, passed_ms: int
-    ) -> None:
-        throttled = replace(memory(4), throttled_since_ms=NOW_MS - passed_ms)
-
-        assert decided(4, signals(QUIET, overdue), remembered=throttled).memory.throttled_since_ms is None
