@@ -100,25 +100,25 @@ def is_of_audit(document: Mapping[str, Any], audit: Key, operator_namespace: str
     return bool(instance.startswith(name) if audit.namespace else instance == name)
 
 
-def selector(key: Key, program: str = RELAY) -> dict[str, str]:
+def selector(key: Key) -> dict[str, str]:
     """The labels by which the pods of a DelayTopic are found; they never change."""
-    return {"app.kubernetes.io/name": program, NAMESPACE_LABEL: key.namespace, NAME_LABEL: key.name}
+    return {"app.kubernetes.io/name": RELAY, NAMESPACE_LABEL: key.namespace, NAME_LABEL: key.name}
 
 
-def labels(identity: RelayIdentity, program: str = RELAY) -> dict[str, str]:
+def labels(identity: RelayIdentity) -> dict[str, str]:
     """The labels of everything that is made."""
     return {
         **identity.labels,
-        **selector(identity.key, program),
+        **selector(identity.key),
         "app.kubernetes.io/managed-by": MANAGER,
-        "app.kubernetes.io/component": program.removeprefix("delaytopic-"),
+        "app.kubernetes.io/component": RELAY.removeprefix("delaytopic-"),
         OWNER_LABEL: identity.uid,
     }
 
 
-def pod_labels(identity: RelayIdentity, program: str = RELAY) -> dict[str, str]:
+def pod_labels(identity: RelayIdentity) -> dict[str, str]:
     """The labels of pods: without the owner's uid, so that applying a deleted DelayTopic again starts no pod anew."""
-    return {name: value for name, value in labels(identity, program).items() if name != OWNER_LABEL}
+    return {name: value for name, value in labels(identity).items() if name != OWNER_LABEL}
 
 
 def is_reserved(name: str) -> bool:
@@ -136,9 +136,9 @@ def inherited(values: Mapping[str, str], allowed: Iterable[str]) -> dict[str, st
     }
 
 
-def metadata(identity: RelayIdentity, name: str, program: str = RELAY) -> Document:
+def metadata(identity: RelayIdentity, name: str) -> Document:
     """The metadata of an object; the owner's deletion is not held up by it (`blockOwnerDeletion` needs a right)."""
-    document: Document = {"name": name, "namespace": identity.namespace, "labels": labels(identity, program)}
+    document: Document = {"name": name, "namespace": identity.namespace, "labels": labels(identity)}
     if identity.annotations:
         document["annotations"] = dict(identity.annotations)
     if identity.owned:

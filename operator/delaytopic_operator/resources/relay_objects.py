@@ -44,7 +44,7 @@ class Remembered(NamedTuple):
 
 
 def service_account(identity: RelayIdentity) -> Document:
-    """Neither relays nor audits speak to the API server."""
+    """Relays do not speak to the API server."""
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",

@@ -17,9 +17,10 @@ from delaytopic_operator.resources.identity import audit_name
 SERVE = """
 import json, sys
 from delaytopic_cli.audit.serving import Verdicts, serving
+from delaytopic_process.command_line import listen_address
 verdicts = Verdicts()
 verdicts.put(json.loads(sys.argv[2]))
-with serving((sys.argv[1], 8080), verdicts):
+with serving(listen_address("--serve", sys.argv[1]), verdicts):
     sys.exit(not verdicts.await_kept(60))
 """
 
@@ -34,7 +35,7 @@ def end_audit(platform: Platform, name: str, report: Report) -> dict[str, Any]:
     container = {
         "name": "audit",
         "image": "audit",
-        "command": ["python", "-c", SERVE, "0.0.0.0", json.dumps(told)],
+        "command": ["python", "-c", SERVE, "0.0.0.0:8080", json.dumps(told)],
         "ports": [{"name": "http", "containerPort": 8080}],
     }
     pod = {"restartPolicy": "Never", "containers": [container]}

@@ -22,7 +22,7 @@ from delaytopic_process.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
-PATIENCE_S = 300
+PATIENCE_S = 600
 """For a cold Spark on a busy machine."""
 GOOD = [f"orders-{number:02}" for number in range(49)]
 BLIND = "blind"

@@ -39,6 +39,9 @@ def test_a_delay_topic_is_audited_while_it_is_accepted_as_it_is_now(found: dict[
     assert is_accepted(found) is expected
 
 
+PAUSED = {PAUSE: "true"}
+
+
 def told(at_ms: int) -> VerdictMessage:
     """A verdict of this time."""
     condition = {"type": "SLOMet", "status": "True", "reason": "Met", "message": "Said."}
@@ -53,9 +56,9 @@ def told(at_ms: int) -> VerdictMessage:
     )
 
 
-def shown(at_ms: int, found: dict[str, Any] = ALLOWED, **annotations: str) -> dict[str, Any]:
+def shown(at_ms: int, **annotations: str) -> dict[str, Any]:
     """A DelayTopic whose status shows a verdict of this time."""
-    of = judged(found)
+    of = judged(ALLOWED)
     metadata = {**of["metadata"], "annotations": annotations}
     return {
         **of,
@@ -73,7 +76,7 @@ def shown(at_ms: int, found: dict[str, Any] = ALLOWED, **annotations: str) -> di
         (judged(ALLOWED), False),
         (None, True),
         (judged(FORBIDDEN), True),
-        (shown(NOW_MS - 60_000, ALLOWED, **{PAUSE: "true"}), True),
+        (shown(NOW_MS - 60_000, **PAUSED), True),
     ],
     ids=["shown", "a later one is", "an older one is", "none is", "gone", "refused", "paused"],
 )
