@@ -18,7 +18,7 @@ from tests.unit.operator.decide.test_planner import id_of, living, look, owned, 
 from tests.unit.operator.scaling.scenes import source
 
 from delaytopic_api.errors import Problem
-from delaytopic_operator.decide.plan import Apply, Delete, Plan, RestoreOffsets, StopRelays, WriteRecord
+from delaytopic_operator.decide.plan import Apply, Plan, RestoreOffsets, StopRelays, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.model.kafka_view import Committed
@@ -34,12 +34,11 @@ PROBLEM = Problem("spec.source.topic", "shop.a is not allowed as a source: Delay
 REFUSAL = Refusal("SourceNotAllowed", str(PROBLEM))
 KEEP = Revoked("standard", (PROBLEM,), suspends=False)
 SUSPEND = Revoked("standard", (PROBLEM,), suspends=True)
-AUDIT: dict[str, Any] = {"kind": "CronJob", "metadata": {"name": "audit", "namespace": CONFIG.namespace, "uid": "c-1"}}
 STOPPED: dict[str, Any] = {**DEPLOYMENT, "spec": {"replicas": 0}, "status": {"observedGeneration": 1}}
 
 
 def refused(gone: Revoked, refusal: Refusal = REFUSAL, **changes: Any) -> Observation:
-    return look(verdict=refusal, revoked=gone, objects=[DEPLOYMENT, AUDIT], **changes)
+    return look(verdict=refusal, revoked=gone, objects=[DEPLOYMENT], **changes)
 
 
 def message_of(found: Observation, type: str) -> str:
@@ -61,10 +60,10 @@ def test_relays_run_on_by_default_and_the_status_says_that_their_right_is_gone()
     )
 
 
-def test_relays_are_scaled_to_zero_and_no_audit_begins_where_the_class_says_so() -> None:
+def test_relays_are_scaled_to_zero_where_the_class_says_so() -> None:
     found = refused(SUSPEND)
 
-    assert plan(found).actions == [StopRelays(DEPLOYMENT), Delete(AUDIT)]
+    assert plan(found).actions == [StopRelays(DEPLOYMENT)]
     assert said(found)["RelayAvailable"] == ("False", "AccessRevoked")
     assert "scaled to zero, as access.onRevoked is Suspend" in message_of(found, "PolicyAccepted")
 
