@@ -245,9 +245,9 @@ class NewRecord(Model):
     jitter: Text = None
     """Occurrences are put off by less than this duration."""
     missed: Missed | None = None
-    """What becomes of times that are past when their turn comes; by default `Latest`."""
+    """The policy for times that are past when their turn comes; by default `Latest`."""
     catch_up: Text = None
-    """How far back `missed: All` goes, a duration."""
+    """The time that `missed: All` goes back, a duration."""
 
     def to_record(self) -> OutgoingRecord:
         """Return the record to produce. Raises `InputError` that names the field."""
@@ -341,7 +341,7 @@ class OutcomeAwaited(Model):
     next: str
     """The address to ask next, below that of the gateway: what was read is not read again."""
     expired: int = 0
-    """So many outcomes that were to be read are gone by the topic's retention: if it ended there, nobody can tell."""
+    """The number of outcomes that retention has deleted unread: if it ended in one of them, nobody can tell."""
 
 
 class OutcomePage(Model):

@@ -42,9 +42,9 @@ DELIVER_COUNT: Final = "deliver-count"
 DELIVER_JITTER: Final = "deliver-jitter"
 """Occurrences are put off by less than this duration, each by another length."""
 DELIVER_MISSED: Final = "deliver-missed"
-"""What becomes of slots that are past already: `Latest` (the default), `All` or `None`."""
+"""The policy for slots that are past already: `Latest` (the default), `All` or `None`."""
 DELIVER_CATCH_UP: Final = "deliver-catch-up"
-"""How far back `deliver-missed: All` goes, a duration."""
+"""The time that `deliver-missed: All` goes back, a duration."""
 
 RECURRENCE_HEADERS: Final = (
     *(DELIVER_CRON, DELIVER_EVERY, DELIVER_LADDER, DELIVER_TZ, DELIVER_FROM, DELIVER_UNTIL, DELIVER_COUNT),

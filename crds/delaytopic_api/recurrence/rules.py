@@ -30,7 +30,7 @@ class Rule(Protocol):
 
     @property
     def recurs(self) -> bool:
-        """Whether its deliveries are occurrences, and not the one delivery of a plain schedule."""
+        """Return whether its deliveries are occurrences, and not the one delivery of a plain schedule."""
         ...
 
     def slot_after(self, after_ms: int, zone: tzinfo) -> int | None:
@@ -173,7 +173,7 @@ class Ladder:
 
 
 class Missed(StrEnum):
-    """What becomes of slots that are past already when the occurrence before them is delivered."""
+    """The policy for slots that are past already when the occurrence before them is delivered."""
 
     LATEST = "Latest"
     """The newest of them is delivered at once."""
@@ -185,7 +185,7 @@ class Missed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """What the headers of one record say of its recurrence."""
+    """The recurrence of one record, as its headers have it."""
 
     rule: Rule
     zone: str

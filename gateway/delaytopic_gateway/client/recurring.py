@@ -36,7 +36,7 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class RecurrenceOptions:
-    """What a command line says of recurrence; None for what it does not say."""
+    """The options of a command line on recurrence; None for those that it does not have."""
 
     cron: str | None = None
     every: str | None = None
@@ -68,7 +68,7 @@ class RecurrenceOptions:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """When a record with some headers is due, once or again and again."""
+    """The times at which a record with some headers is due, once or again and again."""
 
     words: str
     """The rule."""

@@ -22,7 +22,7 @@ class Search(NamedTuple):
     next: int
     """The offset up to which it is not there."""
     expired: int = 0
-    """So many offsets are gone that were to be read: by the topic's retention, or as it was made anew."""
+    """The number of offsets that were to be read and are gone, by the topic's retention or as it was made anew."""
 
 
 @dataclass(frozen=True, slots=True)

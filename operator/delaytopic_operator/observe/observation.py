@@ -147,7 +147,7 @@ class Observation(_OfObject):
     served: VerdictMessage | None = None
     """The verdict that the audit has served last."""
     audit_failure: str | None = None
-    """Why the audit that it is part of cannot be set up."""
+    """The reason why the audit that it is part of cannot be set up."""
     audit_job: Mapping[str, Any] | None = None
     """The CronJob of the audit that it is part of; None: there is none."""
     committed: CommittedOffsets | None = None

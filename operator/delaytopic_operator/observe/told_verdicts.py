@@ -21,14 +21,14 @@ LONGEST_MARK: Final = 64
 
 @dataclass
 class _Told:
-    """What the pods of one audit have told by now."""
+    """The answers of the pods of one audit by now."""
 
     messages: dict[Key, VerdictMessage] = field(default_factory=dict)
     """The newest verdict on each DelayTopic."""
     marks: dict[str, str] = field(default_factory=dict)
     """By pod, up to where its verdicts were read."""
     failure: str | None = None
-    """Why the audit cannot be set up; None: it could be when that was tried last."""
+    """The reason why the audit cannot be set up; None if it could be when that was tried last."""
 
 
 class ToldVerdicts:

@@ -90,7 +90,7 @@ class Progress(NamedTuple):
     takeovers: int = 0
     """By relays one after another since `position` was last moved, although there was something to read."""
     on_their_way: int = 0
-    """So much have relays written into the source that lies at or above `position`, and counts before it is read."""
+    """The number of records that relays have written at or above `position`, and that count before they are read."""
 
     @property
     def done(self) -> Done:

@@ -31,7 +31,7 @@ from delaytopic_relay.errors import RecordsRefused
 
 
 class Again(NamedTuple):
-    """What is written into the source again: the records, the schedules that cannot be, and the offsets of those that
+    """Records that are written into the source again, the schedules that cannot be, and the offsets of those that
     have nothing after them.
     """
 

@@ -1,4 +1,4 @@
-"""What relays on real servers count as pending once records were cancelled and replaced."""
+"""The counts of what is pending, by relays on real servers, once records were cancelled and replaced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
 
 
 class Counts(NamedTuple):
-    """What a relay tells: all that waits, the withdrawn among it, and what its pages and metrics call pending."""
+    """Return the counts that a relay tells: all that waits, the withdrawn among it, and what its pages and metrics call pending."""
 
     waiting: int
     withdrawn: int

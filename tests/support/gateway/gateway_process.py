@@ -38,7 +38,7 @@ from delaytopic_gateway.service.state import UNKNOWN, State
 POD_BYTES: Final = 256 << 20
 """The memory that the chart gives a gateway."""
 HEALTH_S: Final = 1.0
-"""So long a probe may take while a gateway is under attack."""
+"""The longest time that a probe may take while a gateway is under attack."""
 
 
 @dataclass(frozen=True)

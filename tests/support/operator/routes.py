@@ -45,11 +45,11 @@ class Route:
         )
 
     def audit(self) -> list[Document]:
-        """What audits it, alone of its class or of its namespace."""
+        """Return the audit of it, alone of its class or of its namespace."""
         return audit_objects(self.audit_key, self.delay_class, [self.topic], self.config)
 
     def audit_of(self, *names: str) -> list[Document]:
-        """What audits DelayTopics like this one, of these names, together."""
+        """Return the audit of DelayTopics like this one, of these names, together."""
         return audit_objects(self.audit_key, self.delay_class, self.named(*names), self.config)
 
     def named(self, *names: str) -> list[DelayTopic]:

@@ -1,4 +1,4 @@
-"""Which objects of an audit are written, and which are removed."""
+"""The objects of an audit that are written, and those that are removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes into the source again: it, or why it does not."""
+"""Records that go into the source again, or the reasons why they do not."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def an_hour_ahead(name: str) -> tzinfo:
 
 
 def resolved(*headers: Header, zones: object = in_utc, sent_ms: int = TIMESTAMP_MS) -> Record:
-    """What a relay writes into the source for a record when it resolves it."""
+    """Return the record that a relay writes into the source when it resolves one."""
     writer = RecurringWriter(ROUTE, zones)  # type: ignore[arg-type]
     command = native().read(record(*headers))
     assert isinstance(command, Schedule)
