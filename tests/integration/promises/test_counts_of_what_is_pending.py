@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
 
 
 class Counts(NamedTuple):
-    """Return the counts that a relay tells: all that waits, the withdrawn among it, and what its pages and metrics call pending."""
+    """Counts that a relay tells: all that waits, the withdrawn among it, and what its pages and metrics call pending."""
 
     waiting: int
     withdrawn: int
