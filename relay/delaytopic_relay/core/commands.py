@@ -156,9 +156,9 @@ def rank_of(command: Schedule | Cancel) -> int:
     return command.offset if command.rank is None else command.rank
 
 
-def goes_on(schedule: Schedule) -> bool:
+def goes_on(command: Schedule | Cancel) -> bool:
     """Return whether another record is written into the source when a schedule leaves, by its own rule."""
-    return OCCURRENCE <= schedule.control <= TO_BE_RESOLVED
+    return isinstance(command, Schedule) and OCCURRENCE <= command.control <= TO_BE_RESOLVED
 
 
 class End(NamedTuple):

@@ -215,7 +215,7 @@ class OnItsWay(NamedTuple):
     """A command that a relay has written into the source and that is not read there yet.
 
     `origin` is the offset of the schedule that it stands for, or follows; -1 where that is not known. `left` is the
-    state of the id if nothing is written for that schedule after all.
+    state of the id as of then, if nothing is written for that schedule after all: it has left.
     """
 
     rank: int
@@ -580,7 +580,9 @@ class IdTable:
                 continue
             state, last = self._states[name], missing[-1]
             if state.on_its_way and state.offset == last.rank and not state.withdrawn and last.left is not None:
-                self._keep(name, last.left, None)
+                # Older ones may have come since, which wait in vain.
+                until, stored = max(last.left.until, state.until), last.left.stored or state.stored
+                self._keep(name, last.left._replace(until=until, stored=stored), None)
             ends += [
                 End(Ending.NOT_PENDING, by.offset, None, name, None, by.requested_by)
                 for each in missing

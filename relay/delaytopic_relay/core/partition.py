@@ -194,6 +194,10 @@ class ShardCore(ABC):
         self._learn(found)
         for command in commands:
             if isinstance(command, Schedule | Cancel) and command.rank is not None:
+                # Without transactions an occurrence may be there before the record is committed that it follows, and
+                # which is read again as if it were not.
+                if goes_on(command) and command.rank >= self.replay_until:
+                    continue
                 self.ids.announce(command, self.position)
 
     def not_written(self, offsets: Iterable[int]) -> Sequence[End]:

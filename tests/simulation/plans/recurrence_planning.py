@@ -39,7 +39,7 @@ def _with_rules(plan: Plan, seed: int) -> Plan:
         else action
         for action in plan.actions
     ]
-    told = plan.setup.transactional and rng.random() < 0.5
+    told = rng.random() < 0.4
     return Plan(plan.setup._replace(recurs=True, delay_ms=None, outcomes=told), tuple(actions))
 
 

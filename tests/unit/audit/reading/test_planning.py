@@ -188,7 +188,7 @@ def test_a_target_that_records_ask_for_need_not_exist_unless_it_did_before() -> 
 
 
 FORMER, LATTER = (RulesFrom(partition=0, offset=offset, rules=f"rules {offset}") for offset in (0, 5))
-CONFIGURED = "4:Native:5:::ByHeader:x::"
+CONFIGURED = "5:Native:5:::ByHeader:x::"
 
 
 def test_rules_that_relays_have_forgotten_since_the_last_run_are_still_known() -> None:
