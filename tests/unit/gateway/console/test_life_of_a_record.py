@@ -109,3 +109,4 @@ def test_a_record_that_recurs_shows_its_rule_and_its_next_occurrences(scene: Sce
     assert re.search(r"Recurs Every 1h, counted from \S+; UTC; 4 times Occurrence By the clocks of UTC Due 3 \S+", page)
     assert " 4 20" in page
     assert " 5 20" not in page
+    assert "Move" not in page
