@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
 
 
 class Counts(NamedTuple):
-    """Counts of a relay: all that waits, the withdrawn among it, and the number that its pages and metrics call pending."""
+    """Counts of a relay: all that waits, the withdrawn among it, and the number that its pages and metrics show."""
 
     waiting: int
     withdrawn: int
