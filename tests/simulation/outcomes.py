@@ -34,6 +34,7 @@ def _each_once(outcome: Outcome, by_place: Mapping[Place, Sequence[Told]]) -> It
         if each.document.outcome is Ending.CANCELLED and each.document.ended_by is not None
     )
     after = recurring.followers(outcome)
+    recurring_ids = recurring.ids_of(outcome)
     for accepted in outcome.source.values():
         of_it, exact = by_place.get(accepted.place, []), outcome.setup.transactional
         count = len(of_it) + ended_by[accepted.place] * isinstance(accepted.command, Cancel)
@@ -42,6 +43,9 @@ def _each_once(outcome: Outcome, by_place: Mapping[Place, Sequence[Told]]) -> It
             count += 1
         if not exact and isinstance(accepted.command, Schedule) and accepted.command.rank is not None:
             # Written twice, an occurrence may be told of once.
+            count = max(count, 1)
+        if not exact and isinstance(accepted.command, Cancel) and accepted.command.id in recurring_ids:
+            # What it has ended may have been written twice, and be told of as replaced by a later command.
             count = max(count, 1)
         if count == 0:
             yield f"no outcome: {_text(accepted)}"

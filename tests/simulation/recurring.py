@@ -26,6 +26,12 @@ def is_to_be_resolved(accepted: Accepted) -> bool:
     return isinstance(accepted.command, Schedule) and accepted.command.control == TO_BE_RESOLVED
 
 
+def ids_of(outcome: Outcome) -> set[bytes | None]:
+    """Return the ids under which anything recurs."""
+    commands = [accepted.command for accepted in outcome.source.values() if goes_on(accepted)]
+    return {command.id for command in commands if isinstance(command, Schedule)}
+
+
 def followers(outcome: Outcome) -> dict[Place, list[Accepted]]:
     """Return what relays have written after each record, by its place."""
     found: dict[Place, list[Accepted]] = defaultdict(list)
