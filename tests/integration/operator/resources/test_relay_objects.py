@@ -23,7 +23,9 @@ ROUTES = {name: example(name) for name in EXAMPLES}
 
 
 def in_namespace(document: Document, namespace: str) -> Document:
-    return {**document, "metadata": {**document["metadata"], "namespace": namespace}}
+    # No class is there: Kubernetes removes what names one as its owner.
+    metadata = {name: value for name, value in document["metadata"].items() if name != "ownerReferences"}
+    return {**document, "metadata": {**metadata, "namespace": namespace}}
 
 
 def apply(client: KubeClient, document: Document, **query: str) -> Document:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]  # public, by an implicit re-export
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # public, by an implicit re-export
 from tests.harness.shared_servers import RedisAddress
 from tests.support.metrics_page import samples, value_of
 from tests.support.relay.process import wait_for
@@ -68,13 +69,26 @@ def make_route(brokers: KafkaCluster, redis: RedisAddress, backend: str, tmp_pat
 def make_topic(brokers: KafkaCluster, name: str, copies: Sequence[Sequence[int]], **config: str) -> str:
     """Make a topic, of each partition of which these brokers have a copy; in the place of another one of its name."""
     admin = admin_client(brokers.bootstrap_servers)
-    if name in admin.list_topics(timeout=30).topics:
-        admin.delete_topics([name])[name].result(30)
-        wait_for(lambda: name not in admin.list_topics(timeout=30).topics, lambda: f"{name} is still there")
     settings = {key.replace("_", "."): value for key, value in config.items()}
     topic = NewTopic(name, len(copies), replica_assignment=[*map(list, copies)], config=settings)
-    admin.create_topics([topic])[name].result(30)
+    wait_for(lambda: _is_made(admin, topic), lambda: f"another {name} is still there")
     return name
+
+
+def _is_made(admin: AdminClient, topic: NewTopic) -> bool:
+    """Make a topic in the place of another one. The controller knows of that before the broker that is asked does."""
+    try:
+        admin.delete_topics([topic.topic])[topic.topic].result(30)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise
+    try:
+        admin.create_topics([topic])[topic.topic].result(30)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
+        return False
+    return True
 
 
 def kill(broker: KafkaServer, brokers: KafkaCluster, topic: str, partition: int = 0) -> None:

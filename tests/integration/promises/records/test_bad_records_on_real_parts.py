@@ -67,7 +67,7 @@ BAD: dict[str, Bad] = {
     ),
     "unknown action": Bad("unknown-action", [("deliver-action", b"explode")]),
     "null action": Bad("unknown-action", [("deliver-action", None)]),
-    "cron": Bad("unsupported", [("deliver-cron", b"0 8 * * *"), ("deliver-tz", b"Europe/Berlin")]),
+    "reserved": Bad("unsupported", [("deliver-window", b"09:00/17:00")]),
     "forbidden": Bad("forbidden-target", [("deliver-to", b"payments")]),
     "dead letters": Bad("forbidden-target", [("deliver-to", b"{name}.dlq")]),
     "missing": Bad("unknown-target", [("deliver-to", b"{name}.missing")]),
