@@ -41,11 +41,8 @@ def _each_once(outcome: Outcome, by_place: Mapping[Place, Sequence[Told]]) -> It
         if recurring.is_to_be_resolved(accepted) and after.get(accepted.place):
             # It has not ended: its occurrences have.
             count += 1
-        if not exact and isinstance(accepted.command, Schedule) and accepted.command.rank is not None:
-            # Written twice, an occurrence may be told of once.
-            count = max(count, 1)
-        if not exact and isinstance(accepted.command, Cancel) and accepted.command.id in recurring_ids:
-            # What it has ended may have been written twice, and be told of as replaced by a later command.
+        if not exact and _id_of(accepted) in recurring_ids:
+            # What it asks for may have been written twice by a relay, and be told of once, or as ended by another.
             count = max(count, 1)
         if count == 0:
             yield f"no outcome: {_text(accepted)}"
@@ -55,6 +52,11 @@ def _each_once(outcome: Outcome, by_place: Mapping[Place, Sequence[Told]]) -> It
         for each in of_it:
             if each.document.outcome not in wanted:
                 yield f"outcome of another kind: {each.text}, of {_text(accepted)}"
+
+
+def _id_of(accepted: Accepted) -> bytes | None:
+    command = accepted.command
+    return command.id if isinstance(command, Schedule | Cancel) else None
 
 
 def _endings_of(accepted: Accepted) -> set[Ending]:

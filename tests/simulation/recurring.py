@@ -26,10 +26,10 @@ def is_to_be_resolved(accepted: Accepted) -> bool:
     return isinstance(accepted.command, Schedule) and accepted.command.control == TO_BE_RESOLVED
 
 
-def ids_of(outcome: Outcome) -> set[bytes | None]:
+def ids_of(outcome: Outcome) -> set[bytes]:
     """Return the ids under which anything recurs."""
     commands = [accepted.command for accepted in outcome.source.values() if goes_on(accepted)]
-    return {command.id for command in commands if isinstance(command, Schedule)}
+    return {command.id for command in commands if isinstance(command, Schedule) and command.id is not None}
 
 
 def followers(outcome: Outcome) -> dict[Place, list[Accepted]]:
