@@ -36,7 +36,7 @@ def test_a_report_is_three_files_in_the_place_of_those_before(
 
     codes = [publish(each, given, spark) for each in (first, second)]
 
-    files = Files(spark, f"{output}/shop.order-reminders")
+    files = Files(spark, f"{output}/shop/order-reminders")
     assert codes == [1, 2]
     assert files.names("") == NAMES
     assert '"verdict": "CannotJudge"' in files.read("report.json")

@@ -38,7 +38,7 @@ def test_topics_that_allow_no_verdict_are_reported_at_once(kafka: KafkaAddress, 
 
     code = run(["audit", "run", "-f", str(file), "-b", kafka.bootstrap_servers, "--quiet", *folders])
 
-    report = json.loads((tmp_path / "report" / "shop.orders" / "report.json").read_text(encoding="utf-8"))
+    report = json.loads((tmp_path / "report" / "shop" / "orders" / "report.json").read_text(encoding="utf-8"))
     reasons = [reason.partition(":")[0] for reason in report["reasons"]]
     assert (code, reasons) == (
         2,
