@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.simulation.hunting import try_seeds
 
-PORTION = 100
+PORTION = 30
 FIRST_SEEDS = range(0, 300, PORTION)
 
 
