@@ -203,6 +203,7 @@ SEEDS = {
     1002922: "Targets",
     1003148: "Trouble",
     1001896: "Identity",
+    1300154: "Recurrence",
 }
 """3244: Kafka refused a batch without telling which record it was. Records went one by one for five seconds, and
 reading up to the refused one again took longer: each time it was refused without a name once more, and its shard stood
@@ -220,7 +221,9 @@ so that one which was blamed by mistake was waited for without end. 1003148: an 
 with what was loaded, and was to be written as it had been; with memory full nothing was read or delivered, no tick
 began in which it could have been, and until it was nothing more was loaded. 1001896: the offsets were lost, which was
 accepted, and the backlog went on: what it knew of a cancel was taken for what a tick had left behind, as nothing was
-committed, and the record was delivered."""
+committed, and the record was delivered. 1300154: a withdrawal had the same rank as an occurrence that was on its way
+behind it; when it was read that was taken to be read, too, so that the cancel which had ended it was told by nobody,
+and those to come would not have read it."""
 
 
 @pytest.mark.parametrize(("seed", "backend"), SEEDS.items())

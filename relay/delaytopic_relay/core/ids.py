@@ -221,13 +221,15 @@ class OnItsWay(NamedTuple):
     """A command that a relay has written into the source and that is not read there yet.
 
     `origin` is the offset of the schedule that it stands for, or follows; -1 where that is not known. `left` is the
-    state of the id as of then, if nothing is written for that schedule after all: it has left.
+    state of the id as of then, if nothing is written for that schedule after all: it has left. What `withdraws` has the
+    rank behind that of the schedule that it ends, which may be the rank of another schedule.
     """
 
     rank: int
     origin: int = -1
     left: IdState | None = None
     ended_by: EndedBy | None = None
+    withdraws: bool = False
 
 
 class InTransit(NamedTuple):
@@ -252,8 +254,15 @@ class InTransit(NamedTuple):
         return self._replace(commands=tuple(changed))
 
     def ended_by(self, rank: int) -> EndedBy | None:
-        """Return what has ended the command of this rank."""
-        return next((each.ended_by for each in self.commands if each.rank == rank), None)
+        """Return what has ended the schedule of this rank."""
+        return next((each.ended_by for each in self.commands if each.rank == rank and not each.withdraws), None)
+
+    def without(self, rank: int, *, withdraws: bool) -> InTransit:
+        """Return it without the command of this rank and kind, and those of lower ranks."""
+        others = (
+            each for each in self.commands if each.rank > rank or (each.rank, not each.withdraws) == (rank, withdraws)
+        )
+        return self._replace(commands=tuple(others))
 
 
 def _ended_by(schedule: Schedule, in_transit: InTransit | None, known: IdState) -> EndedBy:
@@ -433,7 +442,7 @@ class IdTable:
             self._keep(cancel.id, effect.state, None)
         if cancel.rank is not None:
             self._withdrawals.discard((cancel.id, cancel.rank))
-            self._land(cancel.id, cancel.rank)
+            self._land(cancel.id, cancel.rank, withdraws=True)
         return self._count(effect.withdrew, known)
 
     def postpone(self, postpone: Postpone) -> None:
@@ -566,7 +575,8 @@ class IdTable:
         if isinstance(command, Schedule) and state.offset == rank_of(command):
             state = state._replace(on_its_way=True)
         former = self._in_transit.get(command.id, InTransit((), position))
-        self._in_transit[command.id] = former.and_then(OnItsWay(rank_of(command)))
+        withdraws = isinstance(command, Cancel)
+        self._in_transit[command.id] = former.and_then(OnItsWay(rank_of(command), withdraws=withdraws))
         self._states[command.id] = state
 
     def refused(self, schedule: Schedule | Reject) -> bool:
@@ -609,12 +619,11 @@ class IdTable:
             self._keep_in_transit(name, in_transit._replace(commands=left))
         return ends
 
-    def _land(self, name: bytes, rank: int) -> None:
+    def _land(self, name: bytes, rank: int, *, withdraws: bool = False) -> None:
         """A command that was on its way is here, and with it all that were written before."""
         in_transit = self._in_transit.get(name)
         if in_transit is not None:
-            left = tuple(each for each in in_transit.commands if each.rank > rank)
-            self._keep_in_transit(name, in_transit._replace(commands=left))
+            self._keep_in_transit(name, in_transit.without(rank, withdraws=withdraws))
 
     def _keep_in_transit(self, name: bytes, in_transit: InTransit) -> None:
         """Keep what is still on its way of an id; with nothing, its state is needed for what is in memory alone."""
