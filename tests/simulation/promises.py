@@ -34,8 +34,10 @@ def lost(outcome: Outcome) -> Complaints:
     """
     seen = _records_seen(outcome)
     if not outcome.setup.transactional:
-        # Written twice, an occurrence is delivered once.
-        seen |= {id(each.record) for some in recurring.followers(outcome).values() for each in some[1:]}
+        # Written twice, an occurrence is delivered once: the first of both to leave goes on, whichever was read first.
+        for copies in recurring.followers(outcome).values():
+            if not seen.isdisjoint(id(each.record) for each in copies):
+                seen |= {id(each.record) for each in copies}
     for accepted in outcome.source.values():
         if accepted.place[0] not in outcome.last_lives:
             continue
