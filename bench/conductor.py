@@ -15,6 +15,7 @@ from bench.cases.horizon import Agenda, plan, run_within_horizon
 from bench.cases.lateness import lateness_in
 from bench.cases.outcomes import run_with_outcomes
 from bench.cases.pending import Growing
+from bench.cases.recurring import run_recurring
 from bench.cases.restart import run_restart
 from bench.cases.throughput import Rate, measure_filling, run_fixed_delay, run_null, run_past_due
 from bench.clock import now_ms, sleep_until
@@ -23,6 +24,7 @@ from bench.errors import PromiseBroken, Stalled, Unmeasurable
 from bench.figures.names import (
     APPENDED,
     CAUGHT_UP,
+    COST,
     FIRST,
     HELD,
     INTO,
@@ -37,7 +39,9 @@ from bench.figures.names import (
     P50,
     P99,
     P999,
+    PLAINLY,
     RATE,
+    RECURS,
     START,
     TRANSACTIONAL_NULL,
     TWICE,
@@ -94,6 +98,12 @@ class Conductor:
         self._as_shipped = IN_C if has_speedups else PURE
         self._shipped = relays_as_shipped(self._as_shipped)
         self._prompt = tuple(relay._replace(prompt=True) for relay in self._shipped)
+        self._in_rounds = {
+            Group.PAST_DUE: self._past_due,
+            Group.LATENESS: self._lateness,
+            Group.RESTART: self._restart,
+            Group.OUTCOMES: self._outcomes,
+        }
         self.scale = sizes.scale or Scale.of(0)
         self.results = Results()
         self.unmeasured: dict[tuple[Table, str], str] = {}
@@ -111,17 +121,13 @@ class Conductor:
             groups = {group for group, rounds in self._rounds.items() if number <= rounds}
             if compared:
                 self._round(title, groups)
-            if Group.PAST_DUE in groups:
-                self._past_due(title)
-            if Group.LATENESS in groups:
-                self._lateness(title)
-            if Group.RESTART in groups:
-                self._restart(title)
-            if Group.OUTCOMES in groups:
-                self._outcomes(title)
+            for group, measure in self._in_rounds.items():
+                if group in groups:
+                    measure(title)
         self._drain()
-        if Group.PENDING in self._rounds:
-            self._pending()
+        for group, measure_once in ((Group.PENDING, self._pending), (Group.RECURRING, self._recurring)):
+            if group in self._rounds:
+                measure_once()
         complete(self.results)
         return self.results
 
@@ -296,9 +302,9 @@ class Conductor:
     def _load(self, title: str, contender: Contender, load: Plan) -> None:
         run = lateness_in(load, run_flow(self._bed, self._name("lateness", contender.way), contender, load))
         for phase, lateness in run.arrived:
-            self._note_lateness(at_rate(contender.name, phase.per_second), lateness)
+            self._note_lateness(Table.LATENESS, at_rate(contender.name, phase.per_second), lateness)
         for phase, lateness in run.appended if contender.transactional else ():
-            self._note_lateness(at_rate(f"{contender.name}{APPENDED}", phase.per_second), lateness)
+            self._note_lateness(Table.LATENESS, at_rate(f"{contender.name}{APPENDED}", phase.per_second), lateness)
         if run.burst_ms is not None:
             case = f"{contender.name}, {load.burst:,}"
             self.results.add(Table.BURST, case, LAST, Unit.SECONDS, run.burst_ms / 1_000)
@@ -308,14 +314,14 @@ class Conductor:
         burst = f"; {load.burst:,} at once in {run.burst_ms:,.0f} ms" if run.burst_ms is not None else ""
         self._report(f"{title}: lateness, {contender.name}: {figures}{burst}")
 
-    def _note_lateness(self, case: str, lateness: Lateness) -> None:
+    def _note_lateness(self, table: Table, case: str, lateness: Lateness) -> None:
         for name, value in (
             (P50, lateness.p50_ms),
             (P99, lateness.p99_ms),
             (P999, lateness.p999_ms),
             (LONGEST, lateness.max_ms),
         ):
-            self.results.add(Table.LATENESS, case, name, Unit.MS, value)
+            self.results.add(table, case, name, Unit.MS, value)
 
     def _restart(self, title: str) -> None:
         for contender in (*self._prompt, *([DESIGN] if title == FIRST_ROUND else [])):
@@ -343,3 +349,12 @@ class Conductor:
                 name, records = self._name(f"outcomes-{backend}".lower()), self._sizes.past_due
                 rate = run_with_outcomes(self._bed, name, records, way, backend, told=told == ON)
                 self._note(title, Table.OUTCOMES, f"{backend}, {told}", rate)
+
+    def _recurring(self) -> None:
+        """Records that recur, and others that are due at the same times."""
+        for case, recurs in ((PLAINLY, False), (RECURS, True)):
+            name = self._name("recurring" if recurs else "plain")
+            run = run_recurring(self._bed, name, self._sizes.recurring, self._as_shipped[-1], recurs=recurs)
+            self._note_lateness(Table.RECURRING, case, run.lateness)
+            self.results.add(Table.RECURRING, case, COST, Unit.US, run.processor_us)
+            self._report(f"{case}: p99 {run.lateness.p99_ms:,.0f} ms late, {run.processor_us:,.0f} us")

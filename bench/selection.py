@@ -24,6 +24,7 @@ class Group(StrEnum):
     RESTART = "restart"
     PENDING = "pending"
     OUTCOMES = "outcomes"
+    RECURRING = "recurring"
 
 
 THROUGHPUT = (Group.FIXED, Group.HORIZON, Group.REDIS, Group.BUCKETS, Group.DIALECTS)
@@ -110,6 +111,19 @@ MOST_IN_MEMORY = 200_000
 """Records inside the horizon: they are in memory until they are due."""
 
 
+class Recurring(NamedTuple):
+    """Records with one interval, each with a slot of its own within it, and how often each is delivered."""
+
+    records: int
+    interval_ms: int
+    rounds: int
+
+    @property
+    def deliveries(self) -> int:
+        """The number of all occurrences."""
+        return self.records * self.rounds
+
+
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """Numbers of records of the cases that stand for themselves. `loads` run one after another, each alone; `warm_up`
@@ -124,6 +138,7 @@ class Sizes:
     pending: tuple[int, ...]
     ripe: int
     """Of a backlog of millions: how many are due while it is measured."""
+    recurring: Recurring
     scale: Scale | None = None
     """None: as the null relay says."""
 
@@ -139,6 +154,7 @@ WHOLE = Sizes(
     kill_after_s=5,
     pending=(10_000, 100_000, 1_000_000, 10_000_000),
     ripe=96_000,
+    recurring=Recurring(100_000, 60_000, 2),
 )
 QUICK_SIZES = Sizes(
     loads=(Plan((Phase(2_000, 4), Phase(10_000, 5)), burst=50_000),),
@@ -148,6 +164,7 @@ QUICK_SIZES = Sizes(
     kill_after_s=WHOLE.kill_after_s,
     pending=(),
     ripe=WHOLE.ripe,
+    recurring=WHOLE.recurring,
 )
 SHAKE_OUT = Sizes(
     loads=(Plan((Phase(100, 2), Phase(500, 2)), burst=1_000), Plan((Phase(1_000, 2),), burst=0)),
@@ -157,6 +174,7 @@ SHAKE_OUT = Sizes(
     kill_after_s=5,
     pending=(1_000, 4_000),
     ripe=6_000,
+    recurring=Recurring(400, 2_000, 2),
     scale=Scale(copied=10_000, within_horizon=10_000, backlog=40_000),
 )
 """Sizes at which all cases run through on any machine, and no figure means anything."""

@@ -21,6 +21,7 @@ class Table(StrEnum):
     RESTART = "killed and started again in place"
     PENDING = "with so many pending"
     OUTCOMES = "outcomes on and off"
+    RECURRING = "records that recur"
 
 
 RATE: Final = "records/s"
@@ -41,6 +42,8 @@ APPENDED: Final = ", when appended"
 TWO_RELAYS: Final = ", 2 relays"
 OFF, ON, OFF_AGAIN = "off", "on", "off again"
 OF_OFF: Final = "of off"
+RECURS, PLAINLY = "an occurrence", "a plain delivery at the same time"
+COST, OF_PLAINLY = "processor time of the relay", "of a plain delivery"
 
 
 def at_rate(who: str, per_second: int) -> str:

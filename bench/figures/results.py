@@ -9,6 +9,7 @@ from typing import Any
 
 from bench.figures.goals import GOALS, Goal, Verdict, records_written
 from bench.figures.names import (
+    COST,
     DESIGN,
     INTO,
     NULL,
@@ -17,6 +18,7 @@ from bench.figures.names import (
     OF_NULL,
     OF_OFF,
     OF_PLAIN,
+    OF_PLAINLY,
     OF_PURE,
     OF_SMALLER,
     OFF,
@@ -25,7 +27,9 @@ from bench.figures.names import (
     OUT,
     P99,
     P99_OF_DESIGN,
+    PLAINLY,
     RATE,
+    RECURS,
     TRANSACTIONAL_NULL,
     TWO_RELAYS,
     WRITTEN_OF_NATIVE,
@@ -49,6 +53,7 @@ class Unit(StrEnum):
     COUNT = "records"
     MIB = "MiB"
     BYTES = "bytes"
+    US = "us"
 
     def text(self, value: float) -> str:
         """Return a value as tables show it; the unit of a ratio, rate or number is in the heading."""
@@ -57,7 +62,7 @@ class Unit(StrEnum):
                 return f"{value:.2f}"
             case Unit.SECONDS:
                 return f"{value:.2f} s"
-            case Unit.MS | Unit.MIB:
+            case Unit.MS | Unit.MIB | Unit.US:
                 return f"{value:,.0f} {self}"
         return f"{value:,.0f}"
 
@@ -159,6 +164,7 @@ def complete(results: Results) -> None:
     for backend in BACKENDS.values():
         for told in (ON, OFF_AGAIN):
             results.compare(Table.OUTCOMES, f"{backend}, {told}", RATE, f"{backend}, {OFF}", OF_OFF)
+    results.compare(Table.RECURRING, RECURS, COST, PLAINLY, OF_PLAINLY)
     for backend, guarantee in GROWING:
         _compare_pending(results, backend, guarantee)
 

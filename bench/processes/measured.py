@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import urllib.error
@@ -96,6 +97,12 @@ class BenchProcess:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
         raise Stalled(f"{self.name} has ended; its memory is not known")
+
+    def processor_s(self) -> float:
+        """The processor time that it has taken so far, in seconds."""
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii")
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class NullRelay(BenchProcess):
