@@ -351,6 +351,10 @@ class LoopEvents(Protocol):
         """Schedules were produced, but for those `withheld`, and rejects dead-lettered; it counts once committed."""
         ...
 
+    def missed(self, slots: int) -> None:
+        """Note slots of what recurs that were passed over; they count once the next occurrence is committed."""
+        ...
+
     def ended(self, outcomes: Mapping[Ending, int]) -> None:
         """Note outcomes that were sent, by kind; they count once they are committed."""
         ...

@@ -16,7 +16,7 @@ from tests.simulation.world.transactions import State
 
 from delaytopic_api.records import ENDED, RESTATED
 from delaytopic_api.relay import Outcome as Document
-from delaytopic_relay.core.commands import Cancel, Command, DueKey, Postpone, Schedule, rank_of
+from delaytopic_relay.core.commands import Cancel, Command, DueKey, Postpone, Reject, Schedule, rank_of
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.batches import again, source_of
 
@@ -138,7 +138,8 @@ class Outcome:
 
     def later_commands(self, accepted: Accepted) -> list[Accepted]:
         """Later schedules and cancels with the same id."""
-        name = _name(accepted.command)
+        command = accepted.command
+        name = command.id if isinstance(command, Reject) and command.rank is not None else _name(command)
         return [
             other
             for other in self.source.values()
@@ -175,6 +176,8 @@ class Outcome:
 
 
 def _rank(command: Command) -> int:
+    if isinstance(command, Reject) and command.rank is not None:
+        return command.rank
     return rank_of(command) if isinstance(command, Schedule | Cancel) else command.offset
 
 

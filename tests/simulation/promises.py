@@ -16,7 +16,7 @@ from tests.simulation.world.kafka import START_MS
 from tests.simulation.world.refusing import BAD_VALUES, HOPELESS, STAYS
 
 from delaytopic_api.records import CONTROL_HEADERS, RECEIPT, RESTATED, DeadLetterReason, Receipt, parse_dead_letter
-from delaytopic_relay.core.commands import Cancel, DueKey, Postpone, Schedule
+from delaytopic_relay.core.commands import Cancel, DueKey, Postpone, Reject, Schedule
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.second_clock import BOUND_MS
 
@@ -42,7 +42,7 @@ def lost(outcome: Outcome) -> Complaints:
         if accepted.place[0] not in outcome.last_lives:
             continue
         if id(accepted.record) not in seen and not isinstance(accepted.command, Cancel | Postpone):
-            if isinstance(accepted.command, Schedule) and outcome.later_commands(accepted):
+            if isinstance(accepted.command, Schedule | Reject) and outcome.later_commands(accepted):
                 continue
             yield f"lost: {_text(accepted)}"
 

@@ -11,7 +11,7 @@ from tests.simulation.outcome import Accepted, Delivered, Outcome, Place
 from delaytopic_api.records import OCCURRENCE as HEADER
 from delaytopic_api.records import DeadLetterReason, Receipt, parse_dead_letter
 from delaytopic_api.recurrence import Occurrence, Recurrence, next_occurrence, read_recurrence
-from delaytopic_relay.core.commands import OCCURRENCE, TO_BE_RESOLVED, Schedule
+from delaytopic_relay.core.commands import OCCURRENCE, TO_BE_RESOLVED, Reject, Schedule
 
 Complaints = Iterator[str]
 
@@ -19,6 +19,13 @@ Complaints = Iterator[str]
 def goes_on(accepted: Accepted) -> bool:
     """Return whether a record recurs: it has to be followed by another one."""
     return isinstance(accepted.command, Schedule) and accepted.command.control in (TO_BE_RESOLVED, OCCURRENCE)
+
+
+def is_written(accepted: Accepted) -> bool:
+    """Return whether a relay has written a record as an occurrence."""
+    command = accepted.command
+    written = isinstance(command, Schedule) and command.control == OCCURRENCE
+    return written or (isinstance(command, Reject) and command.rank is not None)
 
 
 def is_to_be_resolved(accepted: Accepted) -> bool:
@@ -33,10 +40,10 @@ def ids_of(outcome: Outcome) -> set[bytes]:
 
 
 def followers(outcome: Outcome) -> dict[Place, list[Accepted]]:
-    """Return what relays have written after each record, by its place."""
+    """Return what relays have written after each record, by its place: also what other rules refuse by then."""
     found: dict[Place, list[Accepted]] = defaultdict(list)
     for accepted in outcome.source.values():
-        if isinstance(accepted.command, Schedule) and accepted.command.control == OCCURRENCE:
+        if is_written(accepted):
             found[outcome.former(accepted)].append(accepted)
     return found
 
@@ -112,7 +119,8 @@ def _recurrence(accepted: Accepted, timestamp_ms: int) -> Recurrence:
 
 
 def _occurrence(accepted: Accepted) -> Occurrence:
-    assert isinstance(accepted.command, Schedule)
+    assert isinstance(accepted.command, Schedule | Reject)
+    assert accepted.command.due_ms is not None
     text = dict(accepted.record.record_headers or ())[HEADER] or b""
     number, slot_ms = map(int, text.split(b":"))
     return Occurrence(number, slot_ms, accepted.command.due_ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from tests.simulation.faults import Crash, Fault, Gate
 from tests.simulation.plans.plan import RuleSet, Setup
@@ -63,21 +64,28 @@ SUSPENSIONS: Mapping[str, Suspension] = {
 POLICY = RoutePolicy(TARGET, TopicGlobs([OTHER]), MAX_DELAY_MS)
 SCHEDULER = SchedulerDialect(POLICY, SchedulerRules(history=HISTORY))
 REDELIVERY = RedeliveryDialect(POLICY)
-RECURRING = RecurringWriter(POLICY)
-FORMS = Forms(
-    {
-        int(ReadBy.SCHEDULER): SCHEDULER.write,
-        int(ReadBy.REDELIVERY): REDELIVERY.write,
-        int(ReadBy.OCCURRENCE): RECURRING.write,
-    },
-    REDELIVERY.letter,
-    {
-        int(ReadBy.REDELIVERY): REDELIVERY.rewrite,
-        int(ReadBy.TO_BE_RESOLVED): RECURRING.rewrite,
-        int(ReadBy.OCCURRENCE): RECURRING.rewrite,
-    },
-)
-"""The dead letters of all are those of Redelivery, which leave out a header that Scheduler never has."""
+
+
+@cache
+def forms_by(rules: Rules) -> Forms:
+    """The forms of what leaves a relay that is started with these rules.
+
+    The dead letters of all are those of Redelivery, which leave out a header that Scheduler never has.
+    """
+    recurring = RecurringWriter(POLICY._replace(max_delay_ms=rules.max_delay_ms))
+    return Forms(
+        {
+            int(ReadBy.SCHEDULER): SCHEDULER.write,
+            int(ReadBy.REDELIVERY): REDELIVERY.write,
+            int(ReadBy.OCCURRENCE): recurring.write,
+        },
+        REDELIVERY.letter,
+        {
+            int(ReadBy.REDELIVERY): REDELIVERY.rewrite,
+            int(ReadBy.TO_BE_RESOLVED): recurring.rewrite,
+            int(ReadBy.OCCURRENCE): recurring.rewrite,
+        },
+    )
 
 
 def rules_of(setup: Setup) -> Rules:
@@ -164,7 +172,8 @@ class Relay:
         further = FurtherTargets(self.declared.rules.allowed or (), "sim")
         refusals = Refusals()
         refusals.compress = self.target.compress
-        writer = RecordWriter(SOURCE, TARGET, by_key, 4, limit_of, further, refusals, FORMS)
+        forms = forms_by(self.declared.rules)
+        writer = RecordWriter(SOURCE, TARGET, by_key, 4, limit_of, further, refusals, forms)
         writer.packs = self.target.packs
         writer.certain_bytes = TARGET_LIMIT // 2
         reading = Reading(self.declared, lambda rules: dialect_by(rules, TARGET))
@@ -174,7 +183,7 @@ class Relay:
                 target=self.target,
                 reading=reading,
                 writer=writer,
-                dead_letters=DeadLetters(SOURCE, DEAD, limit_of, refusals, FORMS.letter),
+                dead_letters=DeadLetters(SOURCE, DEAD, limit_of, refusals, forms.letter),
                 manager=backlog.manager,
                 takeover=Takeover(
                     self.source, self.target, backlog, self.events, lambda owner: True, reading, self.origin, self.clock

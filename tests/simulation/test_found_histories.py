@@ -204,6 +204,8 @@ SEEDS = {
     1003148: "Trouble",
     1001896: "Identity",
     1300154: "Recurrence",
+    268: "RecurrenceBuckets",
+    729: "Recurrence",
 }
 """3244: Kafka refused a batch without telling which record it was. Records went one by one for five seconds, and
 reading up to the refused one again took longer: each time it was refused without a name once more, and its shard stood
@@ -223,7 +225,10 @@ began in which it could have been, and until it was nothing more was loaded. 100
 accepted, and the backlog went on: what it knew of a cancel was taken for what a tick had left behind, as nothing was
 committed, and the record was delivered. 1300154: a withdrawal had the same rank as an occurrence that was on its way
 behind it; when it was read that was taken to be read, too, so that the cancel which had ended it was told by nobody,
-and those to come would not have read it."""
+and those to come would not have read it. 268: an occurrence was on its way when a cancel came, and rules that refuse it
+began in front of it; a relay that took over did not look ahead for what is refused, made a dead letter of it, and
+nobody told of the cancel. 729: a relay that took over forgot former rules before it had looked ahead; the floor passed
+a cancel that had ended an occurrence on its way, and the next relay delivered that."""
 
 
 @pytest.mark.parametrize(("seed", "backend"), SEEDS.items())

@@ -101,7 +101,7 @@ CAPABILITIES: Final[Mapping[Dialect, Capabilities]] = {
     Dialect.BLACK_BOX: Capabilities(Ids.DISABLED),
     Dialect.CESIUM: Capabilities(Ids.DISABLED),
     Dialect.TIMEBRIDGE: Capabilities(Ids.DISABLED),
-    Dialect.KASPR: Capabilities(Ids.BY_HEADER),
+    Dialect.KASPR: Capabilities(Ids.BY_HEADER, recurs=True),
     Dialect.KARAFKA: Capabilities(Ids.BY_KEY, tombstones=True),
     Dialect.SCHEDULER: Capabilities(Ids.BY_KEY, tombstones=True, history=True),
     Dialect.SCHEDULER_JSON: Capabilities(Ids.BY_KEY, tombstones=True),

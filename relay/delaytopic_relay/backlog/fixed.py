@@ -86,7 +86,7 @@ class FixedShard:
         """None: records that all wait equally long have no ids."""
         return ()
 
-    def renew_admission_limits(self, now_ms: int, *, ids_full: bool) -> None:
+    def renew_admission_limits(self, now_ms: int, *, ids_share: float) -> None:
         """Nothing is refused: the broker's time is not ahead of the clock, and there are no ids."""
 
     def ingest(

@@ -118,8 +118,11 @@ class Shard(Protocol):
         """Return the ids that the backlog has to be asked about before these commands are taken in."""
         ...
 
-    def renew_admission_limits(self, now_ms: int, *, ids_full: bool) -> None:
-        """Decide what is taken in from now on; to be called before records are."""
+    def renew_admission_limits(self, now_ms: int, *, ids_share: float) -> None:
+        """Decide what is taken in from now on; to be called before records are.
+
+        `ids_share` is what ids take of the memory that they may.
+        """
         ...
 
     def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdEntry]) -> Leaving:

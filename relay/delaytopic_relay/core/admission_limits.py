@@ -25,6 +25,9 @@ TOLERANCE_SHARE = 8
 so often, and each is kept until all that it allowed is delivered: some twenty are committed at the most."""
 MANY_LIMITS = 16
 """With so many kept, as when nothing is delivered, the tolerance doubles."""
+SHARE_OF_WRITTEN = 2
+"""What relays have written is taken in up to so many times the memory that ids may take."""
+_NONE, _ALL, _WRITTEN = 0, 1, 2
 NEVER_MS = 1 << 62
 ANY_SIZE = 1 << 62
 
@@ -34,12 +37,16 @@ _since = attrgetter("since")
 class AdmissionLimits(NamedTuple):
     """In force from offset `since` on: nothing due after `latest_ms`, schedules with an id only with `ids`, and none
     that takes more than `record_bytes` in the backlog.
+
+    What relays have written follows a schedule that was taken in, and needs `written` alone: others that fill the
+    memory end no chain of occurrences. Without a bound anybody could write as a relay does.
     """
 
     since: int
     latest_ms: int
     ids: bool
     record_bytes: int = ANY_SIZE
+    written: bool = True
 
 
 ANYTHING = AdmissionLimits(0, NEVER_MS, True)
@@ -74,7 +81,7 @@ class Admission:
         """Forget limits by which nothing waits any more; of several such in a row the first says it all."""
         kept: list[AdmissionLimits] = []
         for limits in self._kept[:-1]:
-            left = AdmissionLimits(limits.since, NOTHING_MS, False, 0) if limits.latest_ms <= done_ms else limits
+            left = AdmissionLimits(limits.since, NOTHING_MS, False, 0, False) if limits.latest_ms <= done_ms else limits
             if not (kept and kept[-1].latest_ms == left.latest_ms == NOTHING_MS):
                 kept.append(left)
         self._kept = [*kept, self.now]
@@ -85,17 +92,22 @@ class Admission:
         return min(limits.record_bytes for limits in self._kept)
 
     def renew(
-        self, now_ms: int, offset: int, max_delay_ms: int, *, ids_full: bool, record_bytes: int = ANY_SIZE
+        self, now_ms: int, offset: int, max_delay_ms: int, *, ids_share: float, record_bytes: int = ANY_SIZE
     ) -> None:
-        """Bring the limits up to date, for records from this offset on; the ones before it are decided."""
+        """Bring the limits up to date, for records from this offset on; the ones before it are decided.
+
+        `ids_share` is what ids take of the memory that they may.
+        """
         tolerance_ms = max(LEAST_TOLERANCE_MS, max_delay_ms // TOLERANCE_SHARE) << (len(self._kept) // MANY_LIMITS)
         now = self.now
-        ids = self._takes_ids(now_ms, tolerance_ms, full=ids_full)
+        ids = self._takes_ids(now_ms, tolerance_ms, full=ids_share > 1)
+        written = ids or (now.written and ids_share <= SHARE_OF_WRITTEN)
         ahead_ms = now.latest_ms - now_ms - max_delay_ms
-        same = (ids, record_bytes) == (now.ids, now.record_bytes)
+        same = (ids, record_bytes, written) == (now.ids, now.record_bytes, now.written)
         if same and tolerance_ms <= ahead_ms <= 3 * tolerance_ms:
             return
-        limits = AdmissionLimits(offset, now_ms + max_delay_ms + 2 * tolerance_ms, ids, record_bytes)
+        latest_ms = now_ms + max_delay_ms + 2 * tolerance_ms
+        limits = AdmissionLimits(offset, latest_ms, ids, record_bytes, written)
         untouched = not self._last_refused and same and limits.latest_ms >= now.latest_ms
         if untouched or offset <= now.since:
             self._kept[-1] = limits._replace(since=now.since)
@@ -118,7 +130,7 @@ class Admission:
         limits = self._at(schedule.offset)
         if schedule.due_ms > limits.latest_ms:
             return self._too_late(schedule, limits)
-        if schedule.id is not None and not limits.ids:
+        if schedule.id is not None and not (limits.ids if schedule.rank is None else limits.written):
             detail = (
                 "too many schedules with an id wait in this partition (limits.idMemory), so that none is taken in "
                 "for an hour or more; without header deliver-id it would be"
@@ -169,7 +181,10 @@ class Admission:
 
 def encode_admission_limits(limits: Sequence[AdmissionLimits]) -> str:
     """Return the text: four numbers each."""
-    return ",".join(f"{since}:{latest_ms}:{int(ids)}:{size}" for since, latest_ms, ids, size in limits)
+    return ",".join(
+        f"{since}:{latest_ms}:{_ALL if ids else _WRITTEN if written else _NONE}:{size}"
+        for since, latest_ms, ids, size, written in limits
+    )
 
 
 def decode_admission_limits(text: str) -> tuple[AdmissionLimits, ...]:
@@ -177,5 +192,5 @@ def decode_admission_limits(text: str) -> tuple[AdmissionLimits, ...]:
     found: list[AdmissionLimits] = []
     for part in text.split(","):
         since, latest_ms, ids, record_bytes = map(number_of, part.split(":"))
-        found.append(AdmissionLimits(since, latest_ms, bool(ids), record_bytes))
+        found.append(AdmissionLimits(since, latest_ms, ids == _ALL, record_bytes, ids != _NONE))
     return tuple(found)

@@ -151,6 +151,17 @@ class Ignore(msgspec.Struct, gc=False):
 Command = Schedule | Cancel | Postpone | Reject | Ignore
 
 
+def written_again(command: Command) -> Schedule | Cancel | None:
+    """Return what a relay has written into the source; None for a record of an application.
+
+    What is refused by later rules is a schedule, too, until it is read: commands in front of it may end it.
+    """
+    if isinstance(command, Reject) and command.rank is not None and command.due_ms is not None:
+        control, name = OCCURRENCE, command.id
+        return Schedule(command.due_ms, command.offset, None, None, None, control, name, rank=command.rank)
+    return command if isinstance(command, Schedule | Cancel) and command.rank is not None else None
+
+
 def rank_of(command: Schedule | Cancel) -> int:
     """Return the source offset that a command counts as among those of its id."""
     return command.offset if command.rank is None else command.rank

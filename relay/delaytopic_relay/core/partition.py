@@ -208,11 +208,11 @@ class ShardCore(ABC):
         """Return the ids that the backlog has to be asked about before these commands are taken in."""
         return self.ids.unknown(commands)
 
-    def renew_admission_limits(self, now_ms: int, *, ids_full: bool) -> None:
+    def renew_admission_limits(self, now_ms: int, *, ids_share: float) -> None:
         """Decide what is taken in from now on; to be called before records are."""
         offset = max(self.position, self.replay_until)
         max_delay_ms = self.rules.max_delay_ms(offset)
-        self.admission.renew(now_ms, offset, max_delay_ms, ids_full=ids_full, record_bytes=self.record_bytes)
+        self.admission.renew(now_ms, offset, max_delay_ms, ids_share=ids_share, record_bytes=self.record_bytes)
 
     def ingest(self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdEntry]) -> Leaving:
         """Sort a chunk into memory, backlog and what leaves at once.
@@ -308,7 +308,8 @@ class ShardCore(ABC):
 
         The others are rejects, unless they were refused before.
         """
-        _, latest_ms, ids, _ = self.admission.now if not self.replaying else (0, NOTHING_MS, False, 0)
+        now = self.admission.now
+        latest_ms, ids = (now.latest_ms, now.ids) if not self.replaying else (NOTHING_MS, False)
         large = self._large(commands)
         doubtful = [
             c
@@ -404,7 +405,10 @@ class ShardCore(ABC):
         )
 
     def _end_rules(self) -> None:
-        """Forget former rules by which nothing waits any more."""
+        """Forget former rules by which nothing waits any more, and that nobody has to read by again."""
+        if self.looks_ahead:
+            # Commands may have to be read again for what is on its way, which is not known yet.
+            return
         position, held = max(self.position, self.replay_until), self.ids.held_from
         self.rules.end_done(position if held is None else min(position, held), self.cursor)
 

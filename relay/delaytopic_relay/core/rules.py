@@ -24,7 +24,7 @@ from delaytopic_relay.core.bucket_state import number_of
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
 from delaytopic_relay.core.entries import Summary, summary
 
-READER: Final = 5
+READER: Final = 6
 """The version of the code that reads records. It changes with each change of a verdict: of what is accepted, and of the
 due time, id or target that follows from a record."""
 MOST_GENERATIONS: Final = 8

@@ -31,13 +31,14 @@ from delaytopic_relay.errors import RecordsRefused
 
 
 class Again(NamedTuple):
-    """Records that are written into the source again, the schedules that cannot be, and the offsets of those that
-    have nothing after them.
+    """Records that are written into the source again, the schedules that cannot be, the offsets of those that have
+    nothing after them, and how many slots of what recurs are passed over.
     """
 
     records: Sequence[Record]
     rejects: Sequence[Reject]
     ended: Sequence[int] = ()
+    missed: int = 0
 
 
 NOTHING_AGAIN: Final = Again((), ())
@@ -218,37 +219,39 @@ class RecordWriter:
         records: list[Record] = []
         rejects: list[Reject] = []
         ended: list[int] = []
+        missed = 0
         for each in rewritten:
-            record = self._rewritten(each, sending)
+            record, passed_over = self._rewritten(each, sending)
+            missed += passed_over
             if record is None:
                 ended.append(each.schedule.offset)
             elif isinstance(record, Record):
                 records.append(record)
             elif each.due_ms is not None or each.goes_on:
                 rejects.append(record)
-        return Again(records, rejects, ended)
+        return Again(records, rejects, ended, missed)
 
-    def _rewritten(self, rewritten: Rewritten, sending: Sending) -> Record | Reject | None:
+    def _rewritten(self, rewritten: Rewritten, sending: Sending) -> tuple[Record | Reject | None, int]:
         schedule = rewritten.schedule
         rewriter = self._rewriters.get(schedule.control)
         if rewriter is None:
             detail = "it was put off by a record of another dialect than its own"
-            return _reject(schedule, DeadLetterReason.UNSUPPORTED, detail)
+            return _reject(schedule, DeadLetterReason.UNSUPPORTED, detail), 0
         refused = self.refusals.taken((sending.partition, again(schedule.offset)))
         if refused is not None:
-            return _reject(schedule, refused.reason, refused.detail)
+            return _reject(schedule, refused.reason, refused.detail), 0
         try:
-            record = rewriter(rewritten, sending)
+            record, missed = rewriter(rewritten, sending)
         except RecordError as error:
-            return _reject(schedule, error.reason, error.detail)
+            return _reject(schedule, error.reason, error.detail), 0
         if record is not None and not self.may_write_source():
             detail = (
                 f"it has to be written into {self._source} again, which this relay's user may not do: have the cluster"
                 " allow WRITE there, and send the record again"
             )
-            return _reject(schedule, DeadLetterReason.UNSUPPORTED, detail)
+            return _reject(schedule, DeadLetterReason.UNSUPPORTED, detail), 0
         place = (sending.partition, again(schedule.offset))
-        return record and (self._too_large(place, schedule, record) or record)
+        return record and (self._too_large(place, schedule, record) or record), missed
 
     def _partition_of(self, topic: str, draft: Draft, partition: int) -> int:
         if draft.partition == ANY_PARTITION and draft.partition_key is None:

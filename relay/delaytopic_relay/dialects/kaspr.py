@@ -1,7 +1,8 @@
 """The Kaspr dialect: the headers of Kaspr's message scheduler, `x-scheduler-*`.
 
-ADD, REPLACE and CANCEL by `x-scheduler-request-id`; its recurring schedules are refused. A refused record becomes what
-Kaspr's rejections are: JSON with key, value, headers and errors.
+ADD, REPLACE and CANCEL by `x-scheduler-request-id`. CRON_ADD and CRON_CANCEL are records that recur: they are read with
+the native headers that say the same, as which the relay writes their occurrences into the source. A refused record
+becomes what Kaspr's rejections are: JSON with key, value, headers and errors.
 """
 
 from __future__ import annotations
@@ -11,8 +12,19 @@ from typing import Final
 
 import msgspec
 
-from delaytopic_api.records import DeadLetterReason, Headers
-from delaytopic_relay.core.commands import Cancel, Command, Reject, Schedule
+from delaytopic_api.records import (
+    CONTROL_HEADERS,
+    DELIVER_CATCH_UP,
+    DELIVER_CRON,
+    DELIVER_ID,
+    DELIVER_MISSED,
+    OCCURRENCE,
+    RESTATED,
+    DeadLetterReason,
+    Headers,
+)
+from delaytopic_api.records import DELIVER_TO as NATIVE_TO
+from delaytopic_relay.core.commands import TO_BE_RESOLVED, Cancel, Command, Reject, Schedule
 from delaytopic_relay.dialects.reading import (
     MAX_ID_BYTES,
     NamedTarget,
@@ -23,7 +35,9 @@ from delaytopic_relay.dialects.reading import (
     due_at,
     malformed,
     shown,
+    timestamp_of,
 )
+from delaytopic_relay.dialects.recurring import recurrence_of, written_by_relay
 from delaytopic_relay.dialects.times import iso_8601_ms
 from delaytopic_relay.dialects.writing import Draft, ReadBy, Sending, without
 
@@ -34,8 +48,12 @@ REQUEST_ID: Final = "x-scheduler-request-id"
 CRON: Final = "x-scheduler-cron-expr"
 MISSED_FIRES: Final = "x-scheduler-cron-missed-fire-policy"
 _CONTROLS: Final = frozenset({ACTION, DELIVER_AT, DELIVER_TO, REQUEST_ID, CRON, MISSED_FIRES})
-_ADD, _CANCEL, _REPLACE = b"ADD", b"CANCEL", b"REPLACE"
-_RECURRING: Final = frozenset({b"CRON_ADD", b"CRON_CANCEL", b"CRON_PAUSE", b"CRON_RESUME"})
+_READ: Final = _CONTROLS | {RESTATED}
+_NATIVE: Final = CONTROL_HEADERS | {RESTATED, OCCURRENCE}
+_ADD, _CANCEL, _REPLACE, _CRON_ADD, _CRON_CANCEL = b"ADD", b"CANCEL", b"REPLACE", b"CRON_ADD", b"CRON_CANCEL"
+_CANCELS: Final = frozenset({_CANCEL, _CRON_CANCEL})
+_PAUSES: Final = frozenset({b"CRON_PAUSE", b"CRON_RESUME"})
+_REPLAY, _SKIP = b"replay", b"skip"
 _BETWEEN_ERRORS: Final = "; "
 
 
@@ -56,7 +74,7 @@ class KasprDialect(ReadingDialect):
         deliver_to: bytes | None = None
         # Without a table, which nearly all records would need for two values (0.2 us less).
         for name, value in record.headers or ():
-            if name in _CONTROLS:
+            if name in _READ:
                 if name == DELIVER_AT:
                     deliver_at = value
                 elif name == DELIVER_TO:
@@ -65,12 +83,15 @@ class KasprDialect(ReadingDialect):
                     action = value
                 elif name == REQUEST_ID:
                     identity = value
+                elif name == RESTATED and (written := self._written(record)) is not None:
+                    return written
         if action == _ADD and not identity:
             return self._schedule(record, deliver_at, deliver_to, None)
         identity = _identity(action, identity)
-        if action == _CANCEL:
+        if action in _CANCELS:
             return Cancel(record.offset, identity)
-        return self._schedule(record, deliver_at, deliver_to, identity)
+        schedule = self._recurring if action == _CRON_ADD else self._schedule
+        return schedule(record, deliver_at, deliver_to, identity)
 
     def _schedule(
         self, record: SourceRecord, deliver_at: bytes | None, deliver_to: bytes | None, identity: bytes | None
@@ -98,16 +119,65 @@ class KasprDialect(ReadingDialect):
             timestamp_ms,
         )
 
+    def _written(self, record: SourceRecord) -> Command | None:
+        """Return the command of an occurrence, or of a cancel, that a relay has written; None for any other record."""
+        controls = {name: value for name, value in record.headers or () if name in CONTROL_HEADERS}
+        return written_by_relay(self._policy, record, controls)
+
+    def _recurring(
+        self, record: SourceRecord, deliver_at: bytes | None, deliver_to: bytes | None, identity: bytes | None
+    ) -> Schedule:
+        """Return what is to be resolved, with native headers in place of the scheduler's own. Raises `RecordError`."""
+        values, own = dict(record.headers or ()), without(record.headers, _CONTROLS)
+        cron, missed = values.get(CRON), values.get(MISSED_FIRES, _REPLAY)
+        if not cron or not deliver_to:
+            raise _missing((CRON, cron), (DELIVER_TO, deliver_to), of=f" for {_CRON_ADD.decode()} action")
+        for name, _ in own:
+            if name in _NATIVE:
+                detail = f"header {name} has a meaning for relays: a record that recurs may not have it besides"
+                raise RecordError(DeadLetterReason.CONTRADICTORY_HEADERS, detail)
+        if missed not in {_REPLAY, _SKIP}:
+            raise malformed(MISSED_FIRES, "replay or skip", missed)
+        target = None if deliver_to == self._target.own else self._target.other(deliver_to)
+        elsewhere: Headers = [(NATIVE_TO, deliver_to)] if target is not None else []
+        fields = cron.split()
+        # The original has seconds last.
+        expression = b" ".join([fields[5], *fields[:5]] if len(fields) == 6 else fields)
+        rule: Headers = [(DELIVER_ID, identity), (DELIVER_CRON, expression)]
+        if missed == _SKIP:
+            rule.append((DELIVER_MISSED, b"None"))
+        else:
+            rule += [(DELIVER_MISSED, b"All"), (DELIVER_CATCH_UP, b"%d" % self._max_delay_ms)]
+        headers = [*own, *elsewhere, *rule]
+        try:
+            recurrence_of(self._policy, msgspec.structs.replace(record, headers=headers), dict([*elsewhere, *rule]))
+        except RecordError as error:
+            raise RecordError(error.reason, error.detail.replace(DELIVER_CRON, CRON)) from error
+        return Schedule(
+            timestamp_of(record, "a record that recurs"),
+            record.offset,
+            record.key,
+            record.value,
+            headers,
+            TO_BE_RESOLVED,
+            identity,
+            target,
+            None,
+            record.timestamp_ms,
+        )
+
     def write(self, schedule: Schedule, sending: Sending) -> Headers:
         """The headers without the scheduler's own."""
         return without(schedule.headers, _CONTROLS)
 
     def letter(self, reject: Reject, sending: Sending) -> Draft:
         """A rejection: the record as JSON, with its own headers and the errors."""
+        recurs = any(name == DELIVER_CRON for name, _ in reject.headers or ())
+        hidden = _CONTROLS | _NATIVE if recurs else _CONTROLS
         document = {
             "key": _text(reject.key),
             "value": _text(reject.value),
-            "headers": {name: _text(content) for name, content in without(reject.headers, _CONTROLS)},
+            "headers": {name: _text(content) for name, content in without(reject.headers, hidden)},
             "errors": reject.detail.split(_BETWEEN_ERRORS),
         }
         return Draft(reject.key, msgspec.json.encode(document), [])
@@ -115,11 +185,11 @@ class KasprDialect(ReadingDialect):
 
 def _identity(action: bytes | None, identity: bytes | None) -> bytes:
     """Return the id of a request that names one or has to. Raises `RecordError`, for its action first."""
-    if action in _RECURRING:
-        detail = f"header {ACTION} is {shown(action)}: recurring schedules are not supported yet"
+    if action in _PAUSES:
+        detail = f"header {ACTION} is {shown(action)}, which is not supported: send CRON_CANCEL, and later CRON_ADD"
         raise RecordError(DeadLetterReason.UNSUPPORTED, detail)
-    if action not in {_ADD, _CANCEL, _REPLACE}:
-        detail = f"header {ACTION} must be ADD, CANCEL or REPLACE, but is {shown(action)}"
+    if action not in {_ADD, _CANCEL, _REPLACE, _CRON_ADD, _CRON_CANCEL}:
+        detail = f"header {ACTION} must be ADD, CANCEL, REPLACE, CRON_ADD or CRON_CANCEL, but is {shown(action)}"
         raise RecordError(DeadLetterReason.UNKNOWN_ACTION, detail)
     if not identity:
         raise _missing((REQUEST_ID, identity), of=f" for {(action or b'').decode()} action")

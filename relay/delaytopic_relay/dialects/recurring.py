@@ -51,7 +51,7 @@ from delaytopic_relay.dialects.reading import (
 )
 from delaytopic_relay.dialects.restated import Restated, read_restated, restated_header
 from delaytopic_relay.dialects.times import delay_text, instant_ms, instant_text
-from delaytopic_relay.dialects.writing import Draft, Sending, without
+from delaytopic_relay.dialects.writing import Draft, Following, Sending, without
 
 Controls = Mapping[str, bytes | None]
 _ADDED: Final = frozenset({RESTATED, OCCURRENCE})
@@ -184,7 +184,7 @@ class RecurringWriter:
         """The headers of an occurrence: the record's own, and which one it is."""
         return without(schedule.headers, _REMOVED)
 
-    def rewrite(self, rewritten: Rewritten, sending: Sending) -> Record | None:
+    def rewrite(self, rewritten: Rewritten, sending: Sending) -> Following:
         """The next occurrence, or the cancel of one that was withdrawn on its way."""
         schedule, rank = rewritten.schedule, rewritten.rank
         if not rewritten.goes_on:
@@ -193,19 +193,22 @@ class RecurringWriter:
                 (DELIVER_ACTION, ACTION_CANCEL),
                 restated_header(None, rank, schedule.offset, sending),
             ]
-            return Record(sending.source, None, schedule.key, headers, sending.partition)
-        occurrence = self._next(schedule, sending.sent_ms)
+            return Following(Record(sending.source, None, schedule.key, headers, sending.partition))
+        occurrence, missed = self._next(schedule, sending.sent_ms)
         if occurrence is None:
-            return None
+            return Following(None, missed)
         headers = [
             *without(schedule.headers, _ADDED),
             (OCCURRENCE, occurrence.encode()),
             restated_header(occurrence.due_ms, rank, schedule.offset, sending),
         ]
-        return Record(sending.source, schedule.value, schedule.key, headers, sending.partition)
+        return Following(Record(sending.source, schedule.value, schedule.key, headers, sending.partition), missed)
 
-    def _next(self, schedule: Schedule, now_ms: int) -> Occurrence | None:
-        """Return what comes after a schedule; None where nothing does. Raises `RecordError`."""
+    def _next(self, schedule: Schedule, now_ms: int) -> tuple[Occurrence | None, int]:
+        """Return what comes after a schedule, None where nothing does, and how many slots are missed before.
+
+        Raises `RecordError`.
+        """
         headers, identity = dict(schedule.headers or ()), schedule.id or b""
         if schedule.control == commands.TO_BE_RESOLVED:
             return self._first(headers, identity, schedule.timestamp_ms or 0, now_ms)
@@ -213,19 +216,18 @@ class RecurringWriter:
         # An interval that is counted from a slot of its own has the same slots.
         recurrence = _read(headers, nominal_ms, self._zones)
         if recurrence is None:
-            return None
+            return None, 0
         former = Occurrence(number, nominal_ms, schedule.due_ms)
         with _known_zone(recurrence):
-            occurrence, _ = next_occurrence(recurrence, identity, former, now_ms, self._zones)
-        return occurrence
+            return next_occurrence(recurrence, identity, former, now_ms, self._zones)
 
-    def _first(self, headers: Controls, identity: bytes, timestamp_ms: int, now_ms: int) -> Occurrence:
+    def _first(self, headers: Controls, identity: bytes, timestamp_ms: int, now_ms: int) -> tuple[Occurrence, int]:
         """Return the first occurrence of a record. Raises `RecordError` where there is none within `maxDelay`."""
         recurrence = _read(headers, timestamp_ms, self._zones)
-        occurrence = None
+        occurrence, missed = None, 0
         if recurrence is not None:
             with _known_zone(recurrence):
-                occurrence, _ = first_occurrence(recurrence, identity, now_ms, self._zones)
+                occurrence, missed = first_occurrence(recurrence, identity, now_ms, self._zones)
         if occurrence is None:
             detail = f"it has no occurrence left at {instant_text(now_ms)}, when it was read: all of its times are past"
             raise RecordError(DeadLetterReason.EXPIRED, detail)
@@ -236,7 +238,7 @@ class RecurringWriter:
                 f" this DelayTopic allows at most {delay_text(self._policy.max_delay_ms)} (schedule.maxDelay)"
             )
             raise RecordError(DeadLetterReason.BEYOND_MAX_DELAY, detail)
-        return occurrence
+        return occurrence, missed
 
     def letter(self, reject: Reject, sending: Sending) -> Draft:
         """The record as it was produced: without the place that a relay has written for it."""

@@ -37,7 +37,7 @@ from delaytopic_relay.dialects.reading import (
     timestamp_of,
 )
 from delaytopic_relay.dialects.restated import read_restated, restated_header
-from delaytopic_relay.dialects.writing import Draft, ReadBy, Sending, without
+from delaytopic_relay.dialects.writing import Draft, Following, ReadBy, Sending, without
 
 COUNT: Final = "redelivery-count"
 """On a redelivered message the number of its redeliveries; clients copy it into the markers of the message."""
@@ -140,14 +140,14 @@ class RedeliveryDialect(ReadingDialect):
         end = _end(schedule, marker, sending, [_REDELIVERED])
         return Draft(marker.key, marker.value, headers, along=(end,))
 
-    def rewrite(self, rewritten: Rewritten, sending: Sending) -> Record:
+    def rewrite(self, rewritten: Rewritten, sending: Sending) -> Following:
         """The START marker again, with the time that it is put off to, or the END marker of one that is withdrawn."""
         schedule, rank, due_ms, _ = rewritten
         own: Headers = [restated_header(due_ms, rank, schedule.offset, sending)]
         if due_ms is None:
-            return _end(schedule, decode_marker(schedule.value or b""), sending, own)
+            return Following(_end(schedule, decode_marker(schedule.value or b""), sending, own))
         headers = [*without(schedule.headers, _OWN), *own]
-        return Record(sending.source, schedule.value, schedule.key, headers, sending.partition)
+        return Following(Record(sending.source, schedule.value, schedule.key, headers, sending.partition))
 
     def letter(self, reject: Reject, sending: Sending) -> Draft:
         """The marker as it was produced."""

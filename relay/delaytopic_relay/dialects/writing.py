@@ -82,10 +82,17 @@ Raises `RecordError` for a schedule that it cannot write: then somebody else wro
 """
 
 
-Rewriter = Callable[[Rewritten, Sending], Record | None]
-"""Writes what a dialect has to say in its own source: None where nothing comes after a schedule by its rule. Raises
-`RecordError` as a `Writer` does.
-"""
+class Following(NamedTuple):
+    """The record that goes into the source after a schedule, None where its rule has nothing more; and how many slots
+    of the rule are passed over.
+    """
+
+    record: Record | None
+    missed: int = 0
+
+
+Rewriter = Callable[[Rewritten, Sending], Following]
+"""Writes what a dialect has to say in its own source. Raises `RecordError` as a `Writer` does."""
 
 
 LetterWriter = Callable[[Reject, Sending], Draft]

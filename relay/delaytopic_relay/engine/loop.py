@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from delaytopic_api.relay import RelayState
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
 from delaytopic_relay.core.admission_limits import NEVER_MS
-from delaytopic_relay.core.commands import Cancel, Command, Leaving, Record, Rewritten, Schedule
+from delaytopic_relay.core.commands import Command, Leaving, Record, Rewritten, written_again
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import succeed
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
@@ -337,7 +337,7 @@ class Loop:
 
     def _look_ahead(self, shard: Shard, commands: Sequence[Command]) -> None:
         """Note what relays have written into the source; what lies in front of it is read with that in mind."""
-        rewritten = [c for c in commands if isinstance(c, Schedule | Cancel) and c.rank is not None]
+        rewritten = [again for command in commands if (again := written_again(command)) is not None]
         if rewritten:
             shard.look_ahead(rewritten, self._manager.look_up(shard, shard.unknown_ids(rewritten)))
 
@@ -367,8 +367,8 @@ class Loop:
         self._note_moved()
         self._taken += len(commands)
         next_position = commands[-1].offset + 1
-        ids_full = shard.ids_bytes > self._id_bytes // len(self._owned)
-        shard.renew_admission_limits(self._clock.now_ms(), ids_full=ids_full)
+        ids_share = shard.ids_bytes * len(self._owned) / max(1, self._id_bytes)
+        shard.renew_admission_limits(self._clock.now_ms(), ids_share=ids_share)
         found = self._manager.look_up(shard, shard.unknown_ids(commands))
         leaving = shard.ingest(commands, next_position, found)
         self._send(partition, leaving, now_ms if now_ms != NOTHING_DUE_MS else self._clock.now_ms())
@@ -453,6 +453,8 @@ class Loop:
     def _write_again(self, partition: int, rewritten: Sequence[Rewritten], decided_ms: int, now_ms: int) -> Again:
         """Return what goes into the source again, and tell the shard what does not."""
         again = self._writer.rewritten(partition, rewritten, now_ms)
+        if again.missed:
+            self._events.missed(again.missed)
         if again.ended or again.rejects:
             ends = self._owned[partition].shard.not_written([*again.ended, *(each.offset for each in again.rejects)])
             if self._outcomes is not None:

@@ -107,7 +107,7 @@ class RelayMetrics(Collector):
         self._puts = MillisecondHistogram(DURATION_EDGES_MS)
         self._superseded = self._cancelled = self._too_late = 0
         self._backlog_errors = self._foreign_entries = self._misspelt = self._ancient = 0
-        self._missing_offsets = self._lost_records = 0
+        self._missing_offsets = self._lost_records = self._missed_slots = 0
         # Series that start with their first event have no rate for it: all known ones start at 0.
         self._dead_letters = Counter(dict.fromkeys(map(str, DeadLetterReason), 0))
         self._outcomes = Counter(dict.fromkeys(map(str, Ending), 0))
@@ -131,6 +131,11 @@ class RelayMetrics(Collector):
         """Count outcomes that are committed, by kind."""
         for ending, count in outcomes.items():
             self._outcomes[ending.value] += count
+
+    def add_missed_slots(self, slots: int) -> None:
+        """Count slots of what recurs that were passed over."""
+        with self._lock:
+            self._missed_slots += slots
 
     def add_dead_letter(self, reason: str) -> None:
         """One record went to the dead-letter topic."""
@@ -212,6 +217,8 @@ class RelayMetrics(Collector):
         )
         text = "Outcomes written and committed, where the DelayTopic has a topic for them."
         yield self._counters_by("outcome_records", text, "outcome", self._outcomes)
+        text = "Slots of records that recur that were passed over, as they were past when it came to them."
+        yield self._counter("missed_slots", text, self._missed_slots)
         yield self._counter("superseded_records", "Schedules dropped for a newer one with their id.", self._superseded)
         yield self._counter("cancelled_records", "Schedules withdrawn by a cancel.", self._cancelled)
         yield self._counter("cancels_too_late", "Cancels that found nothing pending.", self._too_late)

@@ -52,6 +52,7 @@ class Telemetry:
         self._uncommitted: list[tuple[list[int], int]] = []
         self._dead_letters: list[str] = []
         self._outcomes: Mapping[Ending, int] = {}
+        self._missed = 0
         self.metrics = RelayMetrics(config.namespace, config.name)
         self.pending = PendingPage(config, lambda: self._status)
         self._pages = PageServer(
@@ -153,6 +154,10 @@ class Telemetry:
             self._uncommitted.append((list(map(_due_ms, going)), sent_ms))
         self._dead_letters += [reject.reason.value for reject in rejects]
 
+    def missed(self, slots: int) -> None:
+        """See `LoopEvents.missed`."""
+        self._missed += slots
+
     def ended(self, outcomes: Mapping[Ending, int]) -> None:
         """See `LoopEvents.ended`."""
         self._outcomes = outcomes
@@ -168,8 +173,9 @@ class Telemetry:
         for reason in self._dead_letters:
             self.metrics.add_dead_letter(reason)
         self.metrics.add_outcomes(self._outcomes)
+        self.metrics.add_missed_slots(self._missed)
         self.metrics.observe_commit(duration_ms)
-        self._uncommitted, self._dead_letters, self._outcomes = [], [], {}
+        self._uncommitted, self._dead_letters, self._outcomes, self._missed = [], [], {}, 0
 
     def _note_ancient(self, first_ms: int, records: int) -> None:
         self._done.ancient += records
@@ -184,7 +190,7 @@ class Telemetry:
 
     def reset(self, lost: StateInDoubt) -> None:
         """See `LoopEvents.reset`."""
-        self._uncommitted, self._dead_letters, self._outcomes = [], [], {}
+        self._uncommitted, self._dead_letters, self._outcomes, self._missed = [], [], {}, 0
         log.warning("starting over", cause=lost.cause, reason=str(lost))
 
     def recovered(self, partition: int, cause: str, plan: Plan) -> None:

@@ -45,6 +45,27 @@ def test_records_for_topics_without_the_right_become_dead_letters_and_the_others
     )
 
 
+@pytest.mark.parametrize("guarantee", ["ExactlyOnce", pytest.param("AtLeastOnce", marks=pytest.mark.nightly)])
+def test_what_recurs_becomes_a_dead_letter_where_the_source_may_not_be_written_and_the_others_arrive(
+    guarded_route: GuardedRoute,
+    guarded_kafka: SecureKafka,
+    certificates: Certificates,
+    tmp_path: Path,
+    guarantee: str,
+) -> None:
+    route = guarded_route(guarded_kafka.sasl, by_password(tmp_path, certificates, SCRAM), guarantee=guarantee)
+    deny(guarded_kafka.plain, route.source, AclOperation.WRITE)
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+
+    again = Sent(b"k", b"again", [("deliver-id", b"id"), ("deliver-every", b"1s"), ("deliver-count", b"2")])
+    refused, allowed = produce(guarded_kafka.plain, route.source, [again, Sent(b"k", b"v")])
+    wait_for(lambda: route.delivered() and route.dead_letters(), relay.why)
+
+    assert [record.source for record in route.delivered()] == [allowed]
+    [letter] = route.dead_letters()
+    assert (letter.source, letter.reason, letter.value) == (refused, "unsupported", b"again")
+
+
 @pytest.mark.takes_long("the client tries for a second before it is looked up why nothing is acknowledged")
 @pytest.mark.parametrize("guarantee", ["ExactlyOnce", pytest.param("AtLeastOnce", marks=pytest.mark.nightly)])
 def test_a_dead_letter_topic_without_the_right_keeps_only_the_partition_with_a_bad_record_waiting(

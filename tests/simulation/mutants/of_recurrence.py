@@ -13,11 +13,13 @@ from tests.simulation.mutants.of_dialects import (
     says_no_withdrawal,
 )
 
-from delaytopic_relay.core.commands import Command, Schedule
+from delaytopic_relay.core.commands import Cancel, Command, Reject, Schedule, written_again
 from delaytopic_relay.core.entries import due_at
 from delaytopic_relay.core.ids import IdTable
+from delaytopic_relay.core.partition import ShardCore
 from delaytopic_relay.dialects import native, recurring
 from delaytopic_relay.dialects.reading import Policy, SourceRecord
+from delaytopic_relay.engine import loop
 
 
 def resolved_anew() -> Sequence[Patch]:
@@ -40,6 +42,21 @@ def says_nothing_of_withdrawals() -> Sequence[Patch]:
 
 def tells_ends_of_other_places() -> Sequence[Patch]:
     return [(IdTable, "_overtake", lambda self, command: None)]
+
+
+def ends_rules_unforeseen() -> Sequence[Patch]:
+    def end_rules(self: ShardCore) -> None:
+        position, held = max(self.position, self.replay_until), self.ids.held_from
+        self.rules.end_done(position if held is None else min(position, held), self.cursor)
+
+    return [(ShardCore, "_end_rules", end_rules)]
+
+
+def passes_over_what_is_refused() -> Sequence[Patch]:
+    def only_schedules(command: Command) -> Schedule | Cancel | None:
+        return written_again(command) if not isinstance(command, Reject) else None
+
+    return [(loop, "written_again", only_schedules)]
 
 
 MUTANTS = (
@@ -74,5 +91,17 @@ MUTANTS = (
         "does not remember which command has ended an occurrence on its way",
         tells_ends_of_other_places,
         "Recurrence",
+    ),
+    Mutant(
+        "recurs-below-the-floor",
+        "forgets former rules, and what they read, before it knows what is on its way",
+        ends_rules_unforeseen,
+        "Recurrence",
+    ),
+    Mutant(
+        "recurs-refused-unforeseen",
+        "looks ahead to no occurrence that later rules refuse",
+        passes_over_what_is_refused,
+        "RecurrenceBuckets",
     ),
 )

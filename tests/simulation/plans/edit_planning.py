@@ -30,6 +30,8 @@ PLAIN = 0.3
 IN_TURN = 0.3
 """The share of histories with bucket topics in which Redis is their backlog in turn."""
 CHANCES = (0.02, 0.08, 0.25)
+FIXED = (0, 0, 0.3)
+"""The share of rules that are a fixed delay."""
 
 
 def edit_plan_for(seed: int) -> Plan:
@@ -38,7 +40,7 @@ def edit_plan_for(seed: int) -> Plan:
     plan = plan_for(seed)
     while plan.setup.delay_ms is not None:
         plan = plan_for(rng.randrange(1 << 40))
-    return _with_edits(plan, rng)
+    return with_edits(plan, rng, rng.choice(FIXED))
 
 
 def edit_bucket_plan_for(seed: int) -> Plan:
@@ -47,11 +49,12 @@ def edit_bucket_plan_for(seed: int) -> Plan:
     in_turn = rng.random() < IN_TURN
     if in_turn:
         plan = plan._replace(setup=plan.setup._replace(backends=rng.choice(["RRB", "RBR", "RB"])))
-    return _with_edits(plan, random.Random(seed), meets=in_turn)
+    rng = random.Random(seed)
+    return with_edits(plan, rng, rng.choice(FIXED), meets=in_turn)
 
 
-def _with_edits(plan: Plan, rng: random.Random, *, meets: bool = False) -> Plan:
-    fixed = rng.choice([0, 0, 0.3])
+def with_edits(plan: Plan, rng: random.Random, fixed: float, *, meets: bool = False) -> Plan:
+    """Edit the rules of a history; a share of the edits is to a `fixed` delay."""
     setup = plan.setup._replace(rules=_rules(rng, fixed), declares=rng.random() < 0.7)
     meets = rng.random() < 0.2 or meets
     if meets:

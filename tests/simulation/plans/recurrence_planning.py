@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 from tests.simulation.plans.bucket_planning import bucket_plan_for
+from tests.simulation.plans.edit_planning import with_edits
 from tests.simulation.plans.plan import Plan, Produce, Recipe
 from tests.simulation.plans.planning import plan_for
 from tests.simulation.plans.workloads import MESSAGES
@@ -17,6 +18,8 @@ CRONS = (b"*/7 * * * * *", b"30 * * * * *", b"* * * * *", b"*/15 * * * * mon-fri
 LADDERS = (b"3s,1s,0s", b"20s,11s,10s", b"1h,15s,400ms", b"0s")
 ENDS_MS = (500, 9_000, 20_000, 150_000)
 JITTERS = (b"1s", b"800ms")
+EDITED = 0.3
+"""The share of histories in which the rules of the DelayTopic are edited, too."""
 
 
 def recurrence_plan_for(seed: int) -> Plan:
@@ -40,7 +43,8 @@ def _with_rules(plan: Plan, seed: int) -> Plan:
         for action in plan.actions
     ]
     told = rng.random() < 0.4
-    return Plan(plan.setup._replace(recurs=True, delay_ms=None, outcomes=told), tuple(actions))
+    plan = Plan(plan.setup._replace(recurs=True, delay_ms=None, outcomes=told), tuple(actions))
+    return with_edits(plan, rng, 0, meets=rng.random() < 0.2) if rng.random() < EDITED else plan
 
 
 def _changed(recipe: Recipe, rng: random.Random, names: Sequence[bytes], recurs: float, cancels: float) -> Recipe:

@@ -27,6 +27,9 @@ class QuietEvents:
     ) -> None:
         self.counts.update(sent=len(schedules) - len(withheld), rejected=len(rejects))
 
+    def missed(self, slots: int) -> None:
+        self.counts.update(missed=slots)
+
     def ended(self, outcomes: Mapping[Ending, int]) -> None:
         self.counts.update({str(ending): count for ending, count in outcomes.items()})
 

@@ -110,7 +110,7 @@ def test_metadata_of_anybody_is_refused_by_name_or_worked_with(
         try:
             backlog.prepare([0])
             shard, manager = backlog.open(0, plan), backlog.manager
-            shard.renew_admission_limits(clock.now_ms(), ids_full=False)
+            shard.renew_admission_limits(clock.now_ms(), ids_share=0)
             shard.ingest([schedule(clock.now_ms() + 60_000, start), schedule(clock.now_ms(), start + 1)], start + 2, {})
             for _ in range(3):
                 manager.list_next([shard])

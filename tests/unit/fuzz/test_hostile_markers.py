@@ -103,8 +103,10 @@ def test_whatever_a_client_writes_is_a_command(seconds: int, record_property: Ca
 def check_writing(schedule: Schedule, key: bytes | None, value: bytes | None) -> None:
     """Check that what a relay writes of a schedule is read back as what it stands for."""
     DIALECT.write(schedule, SENDING)
-    again = DIALECT.rewrite(Rewritten(schedule, 7, schedule.due_ms + 1), SENDING)
-    end = DIALECT.rewrite(Rewritten(schedule, 8), SENDING)
+    again = DIALECT.rewrite(Rewritten(schedule, 7, schedule.due_ms + 1), SENDING).record
+    end = DIALECT.rewrite(Rewritten(schedule, 8), SENDING).record
+    assert again is not None
+    assert end is not None
 
     put_off = (schedule.due_ms + 1, OFFSET, key, value, again.headers, int(DIALECT.read_by), schedule.id)
     timestamp_ms = schedule.timestamp_ms

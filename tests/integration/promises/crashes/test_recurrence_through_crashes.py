@@ -77,3 +77,19 @@ def test_p1_p2_p3_each_slot_is_delivered_once_when_relays_are_killed(make_route:
     assert [receipt for receipt in receipts if receipt.sent_ms < receipt.due_ms] == []
     written = [record for record in route.read(route.source) if RESTATED in dict(record.headers)]
     assert {record.at.partition for record in written} == partitions
+
+
+def test_what_recurs_in_kaspr_is_delivered_by_its_rule_until_it_is_cancelled(make_route: MakeRoute) -> None:
+    route = make_route(schedule={"kaspr": {}})
+    relay = route.start_relay().wait_until_delivering(PARTITIONS)
+    name = ("x-scheduler-request-id", b"report")
+    rule = [("x-scheduler-cron-expr", b"* * * * * *"), ("x-scheduler-deliver-to", route.target.encode())]
+
+    send(route, [Sent(KEY, b"every second", [("x-scheduler-action", b"CRON_ADD"), name, *rule])])
+    wait_for(lambda: len(route.read(route.target)) >= 2, relay.why)
+    send(route, [Sent(KEY, None, [("x-scheduler-action", b"CRON_CANCEL"), name])])
+    wait_for(lambda: relay.status()["pending"] == 0 and not relay.status()["ingestLag"], relay.why)
+
+    [occurrences] = by_chain(route.read(route.target)).values()
+    first_ms = occurrences[0][1]
+    assert occurrences == [(number + 1, first_ms + 1_000 * number) for number in range(len(occurrences))]

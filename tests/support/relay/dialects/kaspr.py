@@ -1,7 +1,8 @@
 """The conformance table of the dialect Kaspr, after Kaspr's message scheduler.
 
 The original drops fractions of a second, and would deliver too early by them; it sends an ADD whose request id waits
-already beside the one that waits. Recurring schedules are refused as it does where they are disabled.
+already beside the one that waits. What recurs has no single record that follows from it: here it is cancelled before
+its first time.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
 from tests.support.relay.dialects.table import FAR_MS, Arrived, Case, Headers, Produced, Refused, Stage, Table, nothing
 
@@ -40,13 +42,27 @@ def _action(name: bytes) -> tuple[str, bytes]:
     return ("x-scheduler-action", name)
 
 
+def _cron(expression: str) -> tuple[str, bytes]:
+    return ("x-scheduler-cron-expr", expression.encode())
+
+
+def _missed(policy: bytes) -> tuple[str, bytes]:
+    return ("x-scheduler-cron-missed-fire-policy", policy)
+
+
 def _sent(produced: Produced, topic: str, due_ms: int) -> Case:
     key, value, _ = produced
     return Case(produced, lambda origin: Arrived(topic, due_ms, key, value, OWN))
 
 
-def _bad(produced: Produced, *errors: str, reason: str = "malformed-header", value: str | None = "hello") -> Case:
-    own = {name: (content or b"").decode() for name, content in OWN}
+def _bad(
+    produced: Produced,
+    *errors: str,
+    reason: str = "malformed-header",
+    value: str | None = "hello",
+    others: Mapping[str, str] = MappingProxyType({}),
+) -> Case:
+    own = {**others, **{name: (content or b"").decode() for name, content in OWN}}
     document = {"key": "user-1", "value": value, "headers": own, "errors": [*errors]}
     rejection = json.dumps(document, separators=(",", ":")).encode()
     return Case(produced, lambda origin: Refused(reason, KEY, rejection))
@@ -56,6 +72,7 @@ def cases(stage: Stage) -> Mapping[str, Case]:
     """Return what its producers write, and what they should not."""
     soon_ms, later_ms = stage.now_ms + 1_500, stage.now_ms + 3_000
     far = _at(_iso(stage.now_ms + FAR_MS))
+    in_half_an_hour = f"{(stage.now_ms // 60_000 + 30) % 60} * * * *"
     soon, later, target = _at(_iso(soon_ms)), _at(_iso(later_ms)), _to(stage.target)
     no_at, no_to = (
         "Missing required header `x-scheduler-deliver-at`",
@@ -88,12 +105,34 @@ def cases(stage: Stage) -> Mapping[str, Case]:
         "words": _bad(_record(_at("tomorrow"), target), iso.format("'tomorrow'")),
         "an unknown action": _bad(
             _record(_action(b"MOVE"), soon, target),
-            "header x-scheduler-action must be ADD, CANCEL or REPLACE, but is 'MOVE'",
+            "header x-scheduler-action must be ADD, CANCEL, REPLACE, CRON_ADD or CRON_CANCEL, but is 'MOVE'",
             reason="unknown-action",
         ),
-        "a recurring schedule": _bad(
-            _record(_action(b"CRON_ADD"), _id(b"e"), ("x-scheduler-cron-expr", b"* * * * *"), target),
-            "header x-scheduler-action is 'CRON_ADD': recurring schedules are not supported yet",
+        "one that recurs": nothing(_record(_action(b"CRON_ADD"), _id(b"e"), _cron(in_half_an_hour), target)),
+        "the cancel of what recurs": nothing(_record(_action(b"CRON_CANCEL"), _id(b"e"), value=None)),
+        "one that recurs without a rule": _bad(
+            _record(_action(b"CRON_ADD"), _id(b"f")),
+            "Missing required header `x-scheduler-cron-expr` for CRON_ADD action",
+            "Missing required header `x-scheduler-deliver-to` for CRON_ADD action",
+        ),
+        "one that recurs by no rule": _bad(
+            _record(_action(b"CRON_ADD"), _id(b"f"), _cron("daily"), target),
+            "header x-scheduler-cron-expr must be a cron expression of five fields, or of six with seconds first, of"
+            " 256 bytes at most (0 9 * * mon-fri), but is 'daily'",
+        ),
+        "one that recurs with a header of ours": _bad(
+            _record(_action(b"CRON_ADD"), _id(b"f"), _cron("* * * * *"), target, ("deliver-tz", b"UTC")),
+            "header deliver-tz has a meaning for relays: a record that recurs may not have it besides",
+            reason="contradictory-headers",
+            others={"deliver-tz": "UTC"},
+        ),
+        "what recurs, passing over what is missed in another way": _bad(
+            _record(_action(b"CRON_ADD"), _id(b"f"), _cron("* * * * *"), target, _missed(b"latest")),
+            "header x-scheduler-cron-missed-fire-policy must be replay or skip, but is 'latest'",
+        ),
+        "a pause": _bad(
+            _record(_action(b"CRON_PAUSE"), _id(b"e")),
+            "header x-scheduler-action is 'CRON_PAUSE', which is not supported: send CRON_CANCEL, and later CRON_ADD",
             reason="unsupported",
         ),
         "a forbidden topic": _bad(

@@ -28,9 +28,14 @@ MAX_DELAY_MS = 8 * DAY_MS
 LATEST_MS = NOW_MS + MAX_DELAY_MS + 2 * DAY_MS
 
 
-def renewed(admission: Admission, now_ms: int = NOW_MS, offset: int = 0, *, ids_full: bool = False) -> Admission:
-    admission.renew(now_ms, offset, MAX_DELAY_MS, ids_full=ids_full)
+def renewed(admission: Admission, now_ms: int = NOW_MS, offset: int = 0, *, ids_share: float = 0) -> Admission:
+    admission.renew(now_ms, offset, MAX_DELAY_MS, ids_share=ids_share)
     return admission
+
+
+def by_relay(due_ms: int, offset: int) -> Schedule:
+    """A schedule that a relay has written again."""
+    return Schedule(due_ms, offset, None, b"v", None, id=b"id", rank=0)
 
 
 def reason(admission: Admission, due_ms: int, offset: int, name: bytes | None = None) -> DeadLetterReason | None:
@@ -65,7 +70,7 @@ def test_what_was_refused_stays_refused_when_later_terms_would_allow_it() -> Non
 
 def test_schedules_with_an_id_are_refused_from_when_ids_are_too_many_until_an_hour_after() -> None:
     admission = renewed(Admission([]))
-    renewed(admission, NOW_MS, 5, ids_full=True)
+    renewed(admission, NOW_MS, 5, ids_share=1.5)
 
     renewed(admission, NOW_MS + DAY_MS - 1, 10)
     soon = [reason(admission, NOW_MS, 10, name) for name in (b"a", None)]
@@ -74,6 +79,17 @@ def test_schedules_with_an_id_are_refused_from_when_ids_are_too_many_until_an_ho
     assert soon == ["too-many-ids", None]
     assert [reason(admission, NOW_MS, offset, b"a") for offset in (4, 5, 19, 20)] == [
         *(None, "too-many-ids", "too-many-ids", None)
+    ]
+
+
+def test_what_relays_have_written_is_taken_in_while_ids_are_too_many_up_to_twice_their_memory() -> None:
+    admission = Admission([])
+    for offset, ids_share in enumerate((0.9, 1.1, 2, 2.1, 1.9)):
+        renewed(admission, NOW_MS, offset, ids_share=ids_share)
+        admission.refusal(schedule(NOW_MS, offset, b"a"))
+
+    assert [admission.refusal(by_relay(NOW_MS, offset)) is None for offset in range(5)] == [
+        *(True, True, True, False, False)
     ]
 
 
@@ -88,32 +104,31 @@ def test_limits_whose_records_are_done_become_one_that_allows_nothing_more() -> 
     kept = Admission(limits).kept(DueKey(25, 0))
 
     assert kept == (
-        AdmissionLimits(0, NOTHING_MS, False, 0),
+        AdmissionLimits(0, NOTHING_MS, False, 0, False),
         AdmissionLimits(9, 30, True),
         AdmissionLimits(12, 40, True),
     )
 
 
 NUMBERS = st.integers(0, LARGEST)
-LIMITS = st.builds(AdmissionLimits, NUMBERS, NUMBERS | st.just(NOTHING_MS), st.booleans(), NUMBERS)
-
-
-@given(
-    st.lists(
-        st.builds(AdmissionLimits, NUMBERS, NUMBERS | st.just(NOTHING_MS), st.booleans(), NUMBERS),
-        min_size=1,
-        max_size=5,
-    )
+IDS = st.sampled_from([(True, True), (False, True), (False, False)])
+LIMITS = st.builds(
+    lambda since, latest_ms, ids, size: AdmissionLimits(since, latest_ms, ids[0], size, ids[1]),
+    *(NUMBERS, NUMBERS | st.just(NOTHING_MS), IDS, NUMBERS),
 )
+
+
+@given(st.lists(LIMITS, min_size=1, max_size=5))
 def test_limits_survive_their_text(limits: list[AdmissionLimits]) -> None:
     assert decode_admission_limits(encode_admission_limits(limits)) == tuple(limits)
 
 
+KIND_IDS = {"plain": None, "named": b"id"}
 STEPS = st.lists(
     st.tuples(
         st.integers(-HOUR_MS, 3 * DAY_MS),
-        st.booleans(),
-        st.lists(st.tuples(st.integers(-DAY_MS, 30 * DAY_MS), st.booleans()), max_size=4),
+        st.sampled_from([0, 1.5, 3]),
+        st.lists(st.tuples(st.integers(-DAY_MS, 30 * DAY_MS), st.sampled_from([*KIND_IDS, "written"])), max_size=4),
         st.sampled_from(["go on", "deliver", "die"]),
     ),
     max_size=30,
@@ -123,15 +138,16 @@ STEPS = st.lists(
 @given(STEPS)
 @QUICK
 def test_whatever_is_read_again_is_decided_as_it_was_unless_it_is_done(
-    steps: list[tuple[int, bool, list[tuple[int, bool]], str]],
+    steps: list[tuple[int, float, list[tuple[int, str]], str]],
 ) -> None:
     admission, now_ms, cursor = Admission([]), NOW_MS, NOTHING_DELIVERED
     decided: list[tuple[Schedule, bool]] = []
-    for after_ms, ids_full, records, then in steps:
+    for after_ms, ids_share, records, then in steps:
         now_ms += after_ms
-        renewed(admission, now_ms, len(decided), ids_full=ids_full)
-        for due_ms, with_id in records:
-            new = schedule(now_ms + due_ms, len(decided), b"id" if with_id else None)
+        renewed(admission, now_ms, len(decided), ids_share=ids_share)
+        for due_ms, kind in records:
+            at_ms, offset = now_ms + due_ms, len(decided)
+            new = by_relay(at_ms, offset) if kind == "written" else schedule(at_ms, offset, KIND_IDS[kind])
             decided.append((new, admission.refusal(new) is not None))
         if then == "deliver":
             cursor = max(cursor, DueKey(now_ms, 0))

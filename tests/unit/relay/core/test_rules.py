@@ -66,8 +66,8 @@ def test_the_text_of_rules_is_short_and_has_no_semicolon() -> None:
     )
 
     assert encode_generations(kept) == (
-        "0:100:50000:7:5:Native:86400000:::ByHeader:34a04005:: "
-        "12:200:-1:-1:5:Native:5000:3000::ByHeader:34a04005::x,y.*"
+        "0:100:50000:7:6:Native:86400000:::ByHeader:34a04005:: "
+        "12:200:-1:-1:6:Native:5000:3000::ByHeader:34a04005::x,y.*"
     )
 
 
@@ -78,8 +78,8 @@ def test_rules_that_differ_by_the_clock_alone_are_not_written_again() -> None:
     text = encode_generations((*moved, edited))
 
     assert text == (
-        "0:0:-1:-1:5:Native:86400000:::ByHeader:34a04005:: 1:0:-1:-1:=+86400000 2:0:-1:-1:=+172800000 "
-        "3:0:-1:-1:5+172800000:Native:5000:::ByHeader:34a04005::"
+        "0:0:-1:-1:6:Native:86400000:::ByHeader:34a04005:: 1:0:-1:-1:=+86400000 2:0:-1:-1:=+172800000 "
+        "3:0:-1:-1:6+172800000:Native:5000:::ByHeader:34a04005::"
     )
     assert decode_generations(text) == (*moved, edited)
 

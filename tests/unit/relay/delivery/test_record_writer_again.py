@@ -60,14 +60,14 @@ def test_where_the_relay_may_not_write_to_its_source_what_recurs_is_a_dead_lette
     writer = a_writer()
     writer.may_write_source = lambda: False
 
-    records, (reject,), ended = what_follows(writer)
+    records, (reject,), ended, _ = what_follows(writer)
 
     assert (records, reject.offset, reject.reason, ended) == ([], 7, DeadLetterReason.UNSUPPORTED, [])
     assert "allow WRITE there" in reject.detail
 
 
 def test_what_has_become_too_large_for_the_source_is_a_dead_letter() -> None:
-    records, (reject,), _ = what_follows(a_writer(source_bytes=100))
+    records, (reject,), _, _ = what_follows(a_writer(source_bytes=100))
 
     assert (records, reject.reason) == ([], DeadLetterReason.TOO_LARGE)
 
@@ -83,6 +83,6 @@ def test_what_kafka_refuses_to_take_into_the_source_is_a_dead_letter() -> None:
     writer = a_writer()
     writer.refusals.note([Refusal("refused", too_large=False, partition=3, offset=again(7))])
 
-    records, (reject,), _ = what_follows(writer)
+    records, (reject,), _, _ = what_follows(writer)
 
     assert (records, reject.reason) == ([], DeadLetterReason.REFUSED_BY_KAFKA)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, timedelta, timezone, tzinfo
 
 import pytest
@@ -7,9 +8,10 @@ from tests.support.relay.native_records import KEY, OFFSET, POLICY, TIMESTAMP_MS
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.commands import OCCURRENCE, TO_BE_RESOLVED, Cancel, Record, Reject, Rewritten, Schedule
+from delaytopic_relay.dialects.kaspr import KasprDialect
 from delaytopic_relay.dialects.reading import RecordError, RoutePolicy, TopicGlobs
 from delaytopic_relay.dialects.recurring import RecurringWriter
-from delaytopic_relay.dialects.writing import Draft, Sending
+from delaytopic_relay.dialects.writing import Draft, Following, Sending
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 TEN = TIMESTAMP_MS + 20 * HOUR_MS
@@ -35,7 +37,7 @@ def resolved(*headers: Header, zones: object = in_utc, sent_ms: int = TIMESTAMP_
     writer = RecurringWriter(ROUTE, zones)  # type: ignore[arg-type]
     command = native().read(record(*headers))
     assert isinstance(command, Schedule)
-    written = writer.rewrite(Rewritten(command, OFFSET, goes_on=True), SENDING._replace(sent_ms=sent_ms))
+    written = writer.rewrite(Rewritten(command, OFFSET, goes_on=True), SENDING._replace(sent_ms=sent_ms)).record
     assert written is not None
     return written
 
@@ -82,7 +84,7 @@ def test_what_waits_keeps_its_instant_when_tzdata_changes_and_the_next_has_the_n
 
     # When a relay with a later tzdata delivers it, and writes the next one
     later = RecurringWriter(ROUTE, an_hour_ahead)
-    following = later.rewrite(Rewritten(waiting, waiting.offset, goes_on=True), SENDING._replace(sent_ms=TEN))
+    following = later.rewrite(Rewritten(waiting, waiting.offset, goes_on=True), SENDING._replace(sent_ms=TEN)).record
 
     assert waiting.due_ms == TEN
     assert following is not None
@@ -106,8 +108,8 @@ def test_an_interval_is_counted_from_the_first_record_through_all_occurrences() 
     for number in range(1, 4):
         late = SENDING._replace(sent_ms=occurrence.due_ms + 60_000)
         following = RecurringWriter(ROUTE).rewrite(Rewritten(occurrence, occurrence.offset, goes_on=True), late)
-        assert following is not None
-        occurrence = read_again(following, OFFSET + 7 + number)
+        assert following.record is not None
+        occurrence = read_again(following.record, OFFSET + 7 + number)
         due.append(occurrence.due_ms)
 
     assert due == [TIMESTAMP_MS + hours * HOUR_MS for hours in range(1, 5)]
@@ -125,13 +127,25 @@ def test_nothing_follows_the_last_occurrence(end: Header) -> None:
         Rewritten(last, last.offset, goes_on=True), SENDING._replace(sent_ms=last.due_ms)
     )
 
-    assert written is None
+    assert written == Following(None)
+
+
+def test_slots_that_are_past_when_an_occurrence_is_delivered_are_counted_as_missed() -> None:
+    occurrence = read_again(resolved(ID, ("deliver-every", b"1h")))
+
+    # When it is delivered three hours and a half late: the newest slot of these is next
+    late = SENDING._replace(sent_ms=occurrence.due_ms + 3 * HOUR_MS + HOUR_MS // 2)
+    following = RecurringWriter(ROUTE).rewrite(Rewritten(occurrence, occurrence.offset, goes_on=True), late)
+
+    assert following.record is not None
+    assert read_again(following.record, OFFSET + 8).due_ms == occurrence.due_ms + 3 * HOUR_MS
+    assert following.missed == 2
 
 
 def test_a_withdrawn_occurrence_is_followed_by_a_cancel_that_counts_as_the_rank_behind_it() -> None:
     occurrence = read_again(resolved(*AT_TEN))
 
-    written = RecurringWriter(ROUTE, in_utc).rewrite(Rewritten(occurrence, OFFSET + 1), SENDING)
+    written = RecurringWriter(ROUTE, in_utc).rewrite(Rewritten(occurrence, OFFSET + 1), SENDING).record
 
     assert written is not None
     assert native().read(record(*written.headers, key=KEY, value=None, offset=OFFSET + 9)) == Cancel(
@@ -214,3 +228,50 @@ def test_a_dead_letter_of_an_occurrence_can_be_sent_again_as_the_record_that_it_
     letter = RecurringWriter(POLICY).letter(refused, SENDING)
 
     assert letter == Draft(KEY, VALUE, [*AT_TEN, ("delay-occurrence", b"1:%d" % TEN)])
+
+
+def test_what_recurs_in_kaspr_is_written_as_a_native_occurrence_and_read_so_by_kaspr() -> None:
+    kaspr, writer = KasprDialect(ROUTE), RecurringWriter(ROUTE, in_utc)
+    asked: list[Header] = [
+        ("x-scheduler-action", b"CRON_ADD"),
+        ("x-scheduler-request-id", b"a"),
+        ("x-scheduler-cron-expr", b"0 10 * * *  30"),
+        ("x-scheduler-deliver-to", b"shop.reminders"),
+        ("x-scheduler-cron-missed-fire-policy", b"skip"),
+        ("trace", b"7"),
+    ]
+
+    command = kaspr.read(record(*asked))
+    assert isinstance(command, Schedule)
+    written = writer.rewrite(Rewritten(command, OFFSET, goes_on=True), SENDING).record
+    assert written is not None
+    occurrence = kaspr.read(record(*written.headers, key=written.key, value=written.value, offset=OFFSET + 7))
+
+    rule = [ID, ("deliver-cron", b"30 0 10 * * *"), ("deliver-missed", b"None")]
+    slot = TEN + 30_000
+    assert (command.due_ms, command.control, command.id) == (TIMESTAMP_MS, TO_BE_RESOLVED, b"a")
+    assert written.headers == [
+        ("trace", b"7"),
+        *rule,
+        ("delay-occurrence", b"1:%d" % slot),
+        ("delay-restated", b"%d:3:%d:%d:source" % (slot, OFFSET, OFFSET)),
+    ]
+    assert occurrence == Schedule(
+        *(slot, OFFSET + 7, KEY, VALUE, written.headers, OCCURRENCE, b"a"), timestamp_ms=TIMESTAMP_MS, rank=OFFSET
+    )
+    assert writer.write(occurrence, SENDING) == [("trace", b"7"), ("delay-occurrence", b"1:%d" % slot)]
+
+
+def test_a_withdrawal_that_a_relay_has_written_is_a_cancel_for_kaspr() -> None:
+    withdrawal: list[Header] = [ID, ("deliver-action", b"cancel"), ("delay-restated", b":3:1:2:source")]
+
+    assert KasprDialect(ROUTE).read(record(*withdrawal)) == Cancel(OFFSET, b"a", 2)
+
+
+def test_a_rejection_of_what_recurs_in_kaspr_has_none_of_our_headers() -> None:
+    headers = [("trace", b"7"), ID, ("deliver-cron", b"0 10 * * *")]
+    refused = Reject(OFFSET, KEY, VALUE, headers, DeadLetterReason.BEYOND_MAX_DELAY, "it is too far")
+
+    draft = KasprDialect(ROUTE).letter(refused, SENDING)
+
+    assert json.loads(draft.value or b"")["headers"] == {"trace": "7"}

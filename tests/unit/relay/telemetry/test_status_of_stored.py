@@ -92,7 +92,7 @@ def test_a_shard_that_has_used_up_its_share_says_how_much_that_is() -> None:
 def test_a_shard_that_a_full_redis_has_refused_something_says_so_and_delivers() -> None:
     shard = a_shard()
     shard.listed(Page({}, END_MS))
-    shard.renew_admission_limits(AS_OF_MS, ids_full=False)
+    shard.renew_admission_limits(AS_OF_MS, ids_share=0)
     shard.ingest([schedule(AS_OF_MS + 600_000, 5)], 6, {})
     put = shard.put(AS_OF_MS)
     shard.note_refusal(put, put.expected, (), AS_OF_MS)

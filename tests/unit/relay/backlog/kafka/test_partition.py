@@ -24,7 +24,7 @@ def open_shard(
 ) -> BucketShard:
     shard = bucket_shard(rules, progress, state)
     shard.advance(NOW_MS + later_ms)
-    shard.renew_admission_limits(NOW_MS + later_ms, ids_full=False)
+    shard.renew_admission_limits(NOW_MS + later_ms, ids_share=0)
     return shard
 
 
