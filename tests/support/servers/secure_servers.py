@@ -133,14 +133,15 @@ def by_password(
 
 
 def deny(bootstrap_servers: str, name: str, *operations: AclOperation, kind: ResourceType = ResourceType.TOPIC) -> None:
-    """Take these rights on a topic from the user, and leave it those that it needs to see the topic, unless taken.
+    """Take these rights on a topic from the user, and leave it those that it needs to see and to read it, unless taken.
 
     `kind` is that of what has the name, where it is no topic.
     """
     denied = [_rule(kind, name, operation, AclPermissionType.DENY) for operation in operations]
-    allowed = _rule(kind, name, AclOperation.DESCRIBE, AclPermissionType.ALLOW)
+    left = [AclOperation.DESCRIBE, *([AclOperation.READ] if kind is ResourceType.TOPIC else [])]
+    allowed = [_rule(kind, name, operation, AclPermissionType.ALLOW) for operation in left]
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-    for done in admin.create_acls([*denied, allowed]).values():
+    for done in admin.create_acls([*denied, *allowed]).values():
         done.result(30)
 
 
