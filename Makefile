@@ -110,8 +110,8 @@ release: $(STAMP) ## Make all that a release publishes, in build/release/VERSION
 
 crds: $(STAMP) ## Generate crds/*.yaml from the models, and of the chart and the Kustomize base what follows from them
 	@$(BIN)/python -m delaytopic_api.crd
-	@$(BIN)/python -m delaytopic_api.crd.fields docs/reference/delaytopic-fields.md docs/reference/delayclass.md
-	@$(BIN)/python -m delaytopic_api.crd.explain docs/reference/explain-delaytopic.md docs/reference/explain-delayclass.md
+	@$(BIN)/python -m delaytopic_api.crd.fields docs/reference/delaytopic-fields.md docs/reference/delayclass.md docs/reference/recurringrecord.md
+	@$(BIN)/python -m delaytopic_api.crd.explain docs/reference/explain-delaytopic.md docs/reference/explain-delayclass.md docs/reference/explain-recurringrecord.md
 	@$(BIN)/python -m charts.tools
 
 docs: $(STAMP) ## The documentation as a site, in build/site; a link that leads nowhere fails it

@@ -23,6 +23,8 @@ try:
     from delaytopic_operator.observe.told_verdicts import ToldVerdicts
     from delaytopic_operator.observe.topics import TopicsObserver
     from delaytopic_operator.reconciler import Reconciler
+    from delaytopic_operator.recurring.observer import RecurringObserver
+    from delaytopic_operator.recurring.reconciler import RecurringReconciler
     from delaytopic_operator.report.status import StatusMetrics, StatusWriter
     from delaytopic_operator.runtime.manager import Reconcilers, Shell
 except ModuleNotFoundError as error:
@@ -49,7 +51,9 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
         FleetLooks(observer, ledger, metrics, config, random),
     )
     classes = ClassReconciler(ClassObserver(cluster, kafka, store, config), kube, shell.events, store)
-    return Reconcilers(reconciler, classes, AuditReconciler(AuditObserver(cluster, store, config, told), kube, store))
+    audits = AuditReconciler(AuditObserver(cluster, store, config, told), kube, store)
+    recurring = RecurringReconciler(RecurringObserver(cluster, kafka, store), kube, store)
+    return Reconcilers(reconciler, classes, audits, recurring)
 
 
 def _may_write(shell: Shell) -> None:

@@ -41,7 +41,7 @@ API = "/apis/delaytopic.dev/v1beta1"
 RELEASE = "delaytopic"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/delaytopic-operator"
 OPERATORS = {"app.kubernetes.io/component": "operator"}
-DEFINITIONS = ("delaytopics.delaytopic.dev", "delayclasses.delaytopic.dev")
+DEFINITIONS = ("delaytopics.delaytopic.dev", "delayclasses.delaytopic.dev", "recurringrecords.delaytopic.dev")
 NAMESPACES = (OPERATOR_NAMESPACE, RELAY_NAMESPACE, INFRASTRUCTURE)
 MANIFESTS = Path(__file__).parents[1] / "manifests"
 

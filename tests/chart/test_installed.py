@@ -24,7 +24,7 @@ from delaytopic_process.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
 
-DEFINITIONS = ["delayclasses.delaytopic.dev", "delaytopics.delaytopic.dev"]
+DEFINITIONS = ["delayclasses.delaytopic.dev", "delaytopics.delaytopic.dev", "recurringrecords.delaytopic.dev"]
 DRAIN_SECONDS = 300.0
 MONITORS = ("PodMonitor", "ServiceMonitor", "PrometheusRule")
 

@@ -11,6 +11,8 @@ from tests.support.paths import DATA
 
 DELAY_TOPICS = "/apis/delaytopic.dev/v1beta1/namespaces/default/delaytopics"
 DELAY_CLASSES = "/apis/delaytopic.dev/v1beta1/delayclasses"
+RECURRING_RECORDS = "/apis/delaytopic.dev/v1beta1/namespaces/default/recurringrecords"
+_PATHS = {"DelayTopic": DELAY_TOPICS, "DelayClass": DELAY_CLASSES, "RecurringRecord": RECURRING_RECORDS}
 SMALLEST: dict[str, Object] = {
     "DelayTopic": {
         "apiVersion": "delaytopic.dev/v1beta1",
@@ -23,6 +25,12 @@ SMALLEST: dict[str, Object] = {
         "kind": "DelayClass",
         "metadata": {"name": "standard"},
         "spec": {"connection": {"bootstrapServers": "kafka:9092"}},
+    },
+    "RecurringRecord": {
+        "apiVersion": "delaytopic.dev/v1beta1",
+        "kind": "RecurringRecord",
+        "metadata": {"name": "report"},
+        "spec": {"delayTopic": "reminders", "cron": "0 9 * * *"},
     },
 }
 
@@ -52,6 +60,6 @@ def merged(below: Any, above: Any) -> Any:
 
 def offer(client: KubeClient, document: Object) -> Object:
     """Return what the API server would store; raises RequestRefused. Nothing is stored."""
-    path = DELAY_CLASSES if document["kind"] == "DelayClass" else DELAY_TOPICS
+    path = _PATHS[document["kind"]]
     metadata = {name: value for name, value in document["metadata"].items() if name != "namespace"}
     return client.create(path, {**document, "metadata": metadata}, dryRun="All", fieldValidation="Strict")

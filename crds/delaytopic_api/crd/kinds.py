@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from delaytopic_api.documents.delay_class import DelayClass
 from delaytopic_api.documents.delay_topic import DelayTopic
 from delaytopic_api.documents.model import Model
+from delaytopic_api.documents.recurring_record import RecurringRecord
 
 DETAIL: Final = 1
 """The priority of a column that only `kubectl get -o wide` shows."""
@@ -106,5 +107,25 @@ KINDS: Final = (
             Column("Message", _condition("Accepted", "message"), priority=DETAIL),
             AGE,
         ),
+    ),
+    Kind(
+        model=RecurringRecord,
+        plural="recurringrecords",
+        singular="recurringrecord",
+        short_name="recurring",
+        scope="Namespaced",
+        columns=(
+            Column("Ready", _condition("Ready", "status")),
+            Column("Reason", _condition("Ready", "reason")),
+            Column("DelayTopic", ".spec.delayTopic"),
+            Column("Cron", ".spec.cron"),
+            Column("Every", ".spec.every"),
+            Column("Next", ".status.next"),
+            Column("Zone", ".spec.timeZone", priority=DETAIL),
+            Column("Written", ".status.written.at", "date", priority=DETAIL),
+            Column("Message", _condition("Ready", "message"), priority=DETAIL),
+            AGE,
+        ),
+        selectable=(".spec.delayTopic",),
     ),
 )

@@ -24,6 +24,7 @@ from delaytopic_api.documents.delay_topic import (
 )
 from delaytopic_api.documents.dialects import MEMBERS, DialectChoice
 from delaytopic_api.documents.model import Model
+from delaytopic_api.documents.recurring_record import RecurringRecordSpec
 from delaytopic_api.documents.relays import AutoscalingSpec
 from delaytopic_api.documents.topics import TopicSpec
 from delaytopic_api.values.choices import CAPABILITIES
@@ -357,6 +358,21 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
             " && self.spec.delayClassName == oldSelf.status.effective.delayClass",
             "cannot be changed: drain this DelayTopic and make another; without it, it may name the class in force",
             "spec.delayClassName",
+        ),
+    ),
+    RecurringRecordSpec: (
+        Rule("has(self.cron) != has(self.every)", "set exactly one of cron and every"),
+        Rule("!has(self.timeZone) || has(self.cron)", "goes with cron alone", "timeZone"),
+        Rule(
+            "has(self.catchUp) == (has(self.missed) && self.missed == 'All')",
+            "goes with missed: All, which needs it",
+            "catchUp",
+        ),
+        Rule("!has(self.from) || !has(self.until) || self.from < self.until", "must be after from", "until"),
+        Rule(
+            "!has(self.jitter) || !has(self.every) || duration(self.jitter) <= duration(self.every)",
+            "must not be longer than every",
+            "jitter",
         ),
     ),
     DelayClassSpec: (

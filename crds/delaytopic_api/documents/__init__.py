@@ -1,4 +1,4 @@
-"""The custom resources DelayTopic and DelayClass, as typed documents."""
+"""The custom resources DelayTopic, DelayClass and RecurringRecord, as typed documents."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ from delaytopic_api.documents.metadata import (
 )
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.documents.pods import PodTemplate, Resources
+from delaytopic_api.documents.recurring_record import (
+    RecurringRecord,
+    RecurringRecordSpec,
+    RecurringRecordStatus,
+    WrittenRecord,
+)
 from delaytopic_api.documents.relays import KubernetesObject, RelaySpec, SparkConf
 from delaytopic_api.documents.scaling_status import ScalingStatus
 from delaytopic_api.documents.settings import (
@@ -120,6 +126,9 @@ __all__ = [
     "PlainDialect",
     "PlannedAction",
     "PodTemplate",
+    "RecurringRecord",
+    "RecurringRecordSpec",
+    "RecurringRecordStatus",
     "RedeliverySpec",
     "RedisConnection",
     "RelayFleetStatus",
@@ -140,6 +149,7 @@ __all__ = [
     "TopicSettings",
     "TopicSpec",
     "TopicStatus",
+    "WrittenRecord",
     "member",
     "require",
 ]

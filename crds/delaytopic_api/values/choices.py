@@ -200,6 +200,13 @@ class DeletionPolicy(StrEnum):
     DELETE = "Delete"
 
 
+class OnRemoval(StrEnum):
+    """The fate of what waits when the RecurringRecord is deleted."""
+
+    KEEP = "Keep"
+    CANCEL = "Cancel"
+
+
 class AutoscalingMode(StrEnum):
     """The party that sets the number of relays."""
 

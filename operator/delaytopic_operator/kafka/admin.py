@@ -32,7 +32,7 @@ from delaytopic_operator.kafka.write import (
     delete_topic,
     set_config,
 )
-from delaytopic_operator.model.kafka_view import Committed, KafkaView, PartitionOffsets
+from delaytopic_operator.model.kafka_view import Committed, KafkaView, NewRecord, PartitionOffsets
 from delaytopic_operator.topics.actions import CreateTopic, DeleteTopic, GrowTopic, SetConfig, TopicAction
 
 MOST_CLUSTERS: Final = 64
@@ -181,6 +181,11 @@ class KafkaCluster:
                     return self._delete(action)
         finally:
             self._memory.forget(action.name, time.monotonic())
+
+    def write(self, record: NewRecord) -> None:
+        """Write a record to a topic. Raises as `perform` does; it may have been written nevertheless."""
+        self._before_write()
+        self._client.write(record)
 
     def delete_group(self, group_id: str) -> bool:
         """Delete a consumer group and its offsets; whether there was one.

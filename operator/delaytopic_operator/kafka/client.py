@@ -11,17 +11,19 @@ from functools import partial
 from logging import Logger
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from delaytopic_operator.errors import KafkaUnavailable, OperatorError
 from delaytopic_operator.kafka.errors import NOT_LET_IN, no_token, not_let_in, translate
+from delaytopic_operator.model.kafka_view import NewRecord
 from delaytopic_process.kafka_log import client_logger
 from delaytopic_process.kafka_tokens import TokenFailure, token_failure, with_authorities
 
 Name = TypeVar("Name", bound=Hashable)
 Observe = Callable[[str, str, float], None]
-"""Told of each request: its verb (describe, tell, create, add, set, delete), `ok` or the error's reason, seconds."""
+"""Told of each request: its verb (describe, tell, create, add, set, delete, write), `ok` or the error's reason, and
+seconds."""
 
 TIMEOUT_S: Final = 10.0
 REPEAT_S: Final = 60.0
@@ -55,6 +57,7 @@ class KafkaClient:
         self._silent_until_s = 0.0
         self._lock = threading.Lock()
         self._for_groups: AdminClient | None = None
+        self._producer: Producer | None = None
         self._settings: dict[str, Any] = {
             "client.id": "delaytopic-operator",
             "reconnect.backoff.max.ms": 1_000,
@@ -103,6 +106,41 @@ class KafkaClient:
         """
         with self.consumer(what, group_id, {"enable.auto.commit": False}) as consumer:
             return consumer.committed(partitions, timeout=self.timeout_s)
+
+    def write(self, record: NewRecord) -> None:
+        """Write a record, by a producer that is made when it is needed first.
+
+        Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, `KafkaNotAuthorized`, `TopicRejected`.
+        """
+        what = f"write to the topic {record.topic}"
+        errors: list[KafkaError | None] = []
+        with self._observed(what):
+            try:
+                producer = self._open_producer()
+                producer.produce(
+                    record.topic,
+                    value=record.value,
+                    key=record.key,
+                    partition=record.partition,
+                    timestamp=record.timestamp_ms,
+                    headers=list(record.headers),
+                    on_delivery=lambda error, _: errors.append(error),
+                )
+                producer.flush(self.timeout_s + SLACK_S)
+            except KafkaException as error:
+                raise translate(error.args[0], what) from error
+            if not errors:
+                raise self._silent(what, "no answer in time", vital=False)
+            if errors[0] is not None:
+                raise translate(errors[0], what)
+
+    def _open_producer(self) -> Producer:
+        with self._lock:
+            if self._producer is None:
+                timeout_ms = round(self.timeout_s * 1_000)
+                settings = {**self._settings, "enable.idempotence": True, "message.timeout.ms": timeout_ms}
+                self._producer = Producer(settings, logger=self._logger())
+            return self._producer
 
     @contextmanager
     def consumer(self, what: str, group_id: str, settings: Mapping[str, Any]) -> Iterator[Consumer]:

@@ -34,6 +34,9 @@ def terms_of(kind: Kind, document: Document, operator_namespace: str) -> set[Ter
         case kinds.DELAY_CLASS:
             # The Secrets of classes are the platform team's, beside the operator.
             return {secret_term(operator_namespace, name) for name in secret_names(document.get("spec"))}
+        case kinds.RECURRING_RECORD:
+            spec = document.get("spec") or {}
+            return {recurring_term(Key(document["metadata"].get("namespace", ""), str(spec.get("delayTopic"))))}
     owner, audit = owner_of(document), audit_of(document)
     if owner is not None:
         return {made_for_term(owner)}
@@ -76,6 +79,11 @@ def class_term(name: str) -> Term:
 def secret_term(namespace: str, name: str) -> Term:
     """DelayTopics and classes that use a Secret."""
     return ("secret", namespace, name)
+
+
+def recurring_term(key: Key) -> Term:
+    """RecurringRecords of a DelayTopic."""
+    return ("recurring", *key)
 
 
 def made_for_term(key: Key) -> Term:

@@ -22,6 +22,7 @@ from delaytopic_operator.kube.indexers import (
     made_for_term,
     own_connection_term,
     owner_of,
+    recurring_term,
     secret_term,
     terms_of,
 )
@@ -245,6 +246,12 @@ class ObjectCache:
             namespaces = {Key(term[1], "") for term in self._by_term if term[0] == "own-connection"}
         return self.class_keys() | {key for key in made | namespaces if not key.namespace or self.concerns(key)}
 
+    def recurring_keys(self) -> set[Key]:
+        """All RecurringRecords."""
+        with self._lock:
+            keys = {Key(ref.namespace, ref.name) for ref in self._entries[kinds.RECURRING_RECORD.plural]}
+        return {key for key in keys if self.concerns(key)}
+
     def concerns(self, key: Key) -> bool:
         """Return whether DelayTopics of that namespace are looked after."""
         return not self._watched or key.namespace in self._watched
@@ -263,6 +270,8 @@ class ObjectCache:
                 keys = self._keys_of_secret(metadata["namespace"], metadata["name"])
             case kinds.NAMESPACE:
                 keys = {key for key in self.keys() if key.namespace == metadata["name"]}
+            case kinds.RECURRING_RECORD:
+                keys = set()
             case _:
                 owner = owner_of(document)
                 keys = {owner} if owner is not None else set()
@@ -288,9 +297,22 @@ class ObjectCache:
             case kinds.DELAY_TOPIC:
                 # One that got a class, or lost it, was part of another audit before.
                 return {*self.class_requests_for(kind, document), audit_key(document["metadata"]["namespace"], None)}
+            case kinds.RECURRING_RECORD:
+                return set()
             case _:
                 audit = audit_of(document)
                 return {audit} if audit is not None else set()
+
+    def recurring_requests_for(self, kind: Kind, document: Document) -> set[Key]:
+        """The RecurringRecords to look at because of this object, whatever happened to it."""
+        match kind:
+            case kinds.RECURRING_RECORD:
+                keys = {_key(document)}
+            case kinds.DELAY_TOPIC:
+                keys = {_key(each) for each in self._with(recurring_term(_key(document)))}
+            case _:
+                keys = set()
+        return {key for key in keys if self.concerns(key)}
 
     def _keys_of_class(self, name: str) -> set[Key]:
         # Any class may become the default one, or stop being it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 UNLIMITED_MS = -1
@@ -66,6 +66,18 @@ class Committed:
 
     offset: int
     metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewRecord:
+    """A record to write to a topic."""
+
+    topic: str
+    partition: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+    timestamp_ms: int
 
 
 def hold_nothing(offsets: Mapping[str, Mapping[int, PartitionOffsets]], ids: str = "") -> frozenset[str]:

@@ -40,6 +40,7 @@ class Place(NamedTuple):
 
 DELAY_TOPIC: Final = Kind(API_VERSION, "DelayTopic", "delaytopics")
 DELAY_CLASS: Final = Kind(API_VERSION, "DelayClass", "delayclasses", namespaced=False)
+RECURRING_RECORD: Final = Kind(API_VERSION, "RecurringRecord", "recurringrecords")
 NAMESPACE: Final = Kind("v1", "Namespace", "namespaces", namespaced=False)
 CONFIG_MAP: Final = Kind("v1", "ConfigMap", "configmaps")
 SECRET: Final = Kind("v1", "Secret", "secrets")
@@ -54,12 +55,16 @@ LEASE: Final = Kind("coordination.k8s.io/v1", "Lease", "leases")
 KAFKA_TOPIC: Final = Kind("kafka.strimzi.io/v1", "KafkaTopic", "kafkatopics")
 
 ALL: Final = (
-    DELAY_TOPIC, DELAY_CLASS, NAMESPACE, CONFIG_MAP, SECRET, SERVICE_ACCOUNT, POD, EVENT, DEPLOYMENT,
+    DELAY_TOPIC, DELAY_CLASS, RECURRING_RECORD, NAMESPACE, CONFIG_MAP, SECRET, SERVICE_ACCOUNT, POD, EVENT, DEPLOYMENT,
     POD_DISRUPTION_BUDGET, NETWORK_POLICY, CRON_JOB, LEASE, KAFKA_TOPIC,
 )  # fmt: skip
 _BY_DOCUMENT: Final[Mapping[tuple[str, str], Kind]] = {
     **{(kind.api_version, kind.name): kind for kind in ALL},
-    **{(version.value, kind.name): kind for version in ApiVersion for kind in (DELAY_TOPIC, DELAY_CLASS)},
+    **{
+        (version.value, kind.name): kind
+        for version in ApiVersion
+        for kind in (DELAY_TOPIC, DELAY_CLASS, RECURRING_RECORD)
+    },
 }
 
 

@@ -57,8 +57,10 @@ class Watches:
         *,
         enqueue_classes: Callable[[Iterable[Key]], None],
         enqueue_audits: Callable[[Iterable[Key]], None],
+        enqueue_recurring: Callable[[Iterable[Key]], None],
     ) -> None:
-        """`enqueue` takes the DelayTopics to look at now, the others take the DelayClasses and the audits.
+        """`enqueue` takes the DelayTopics to look at now, the others take the DelayClasses, the audits and the
+        RecurringRecords.
 
         After `login_lasts`, the credentials are read again.
         """
@@ -67,6 +69,7 @@ class Watches:
         self._enqueue = enqueue
         self._enqueue_classes = enqueue_classes
         self._enqueue_audits = enqueue_audits
+        self._enqueue_recurring = enqueue_recurring
         self._login_lasts = login_lasts
         self._config = config
         self._stopping = Event()
@@ -170,6 +173,7 @@ class Watches:
             self._enqueue(self._store.requests_for(kind, document))
             self._enqueue_classes(self._store.class_requests_for(kind, document))
             self._enqueue_audits(self._store.audit_requests_for(kind, document))
+            self._enqueue_recurring(self._store.recurring_requests_for(kind, document))
 
     async def _on_startup(self, group: Together, **_: Any) -> None:
         loop = asyncio.get_running_loop()

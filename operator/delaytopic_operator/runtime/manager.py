@@ -19,7 +19,7 @@ from delaytopic_operator.kube.client import KubeApi, WriteGuard, always
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.kube.transport import KubeTransport
-from delaytopic_operator.model.kinds import CRON_JOB, DELAY_CLASS, Kind
+from delaytopic_operator.model.kinds import CRON_JOB, DELAY_CLASS, RECURRING_RECORD, Kind
 from delaytopic_operator.model.reconciliation import Key, Reconciler, Result
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.report.events import EventRecorder
@@ -68,6 +68,7 @@ class Reconcilers:
     topics: Reconciler
     classes: Reconciler
     audits: Reconciler
+    recurring: Reconciler
 
 
 def of_cluster(workers: int) -> int:
@@ -104,6 +105,7 @@ class Service:
         )
         self._class_workers = self._make_few_workers(self._reconcilers.classes, DELAY_CLASS)
         self._audit_workers = self._make_few_workers(self._reconcilers.audits, CRON_JOB)
+        self._recurring_workers = self._make_few_workers(self._reconcilers.recurring, RECURRING_RECORD)
         self._watches = Watches(
             login,
             self._store,
@@ -111,6 +113,7 @@ class Service:
             config,
             enqueue_classes=self._class_workers.add,
             enqueue_audits=self._audit_workers.add,
+            enqueue_recurring=self._recurring_workers.add,
         )
         self._resync = Resync(kube, self._store, config, self._reconcilers.topics.keys, self._add_listed)
         self._http = self._make_pages()
@@ -129,6 +132,7 @@ class Service:
         self._workers.start()
         self._class_workers.start()
         self._audit_workers.start()
+        self._recurring_workers.start()
         self._watches.start()
         self._resync.start()
         self._election.start()
@@ -206,7 +210,7 @@ class Service:
         self._add_few()
 
     def _on_lost(self) -> None:
-        for workers in (self._workers, self._class_workers, self._audit_workers):
+        for workers in (self._workers, self._class_workers, self._audit_workers, self._recurring_workers):
             workers.clear()
 
     def _add_listed(self, times: Mapping[Key, int]) -> None:
@@ -217,6 +221,7 @@ class Service:
     def _add_few(self) -> None:
         self._class_workers.add(self._reconcilers.classes.keys())
         self._audit_workers.add(self._reconcilers.audits.keys())
+        self._recurring_workers.add(self._reconcilers.recurring.keys())
 
     # -- stopping
 
@@ -225,7 +230,7 @@ class Service:
         self._watches.ask_to_stop()
         self._resync.stop()
         until_s = monotonic() + PASSES_STOP_SECONDS
-        few = (self._class_workers, self._audit_workers)
+        few = (self._class_workers, self._audit_workers, self._recurring_workers)
         for workers in few:
             workers.ask_to_stop()
         unfinished = self._workers.stop(PASSES_STOP_SECONDS)

@@ -19,7 +19,7 @@ class Together(NamedTuple):
     page_size: int
 
 
-OWN: Final = (kinds.DELAY_CLASS, kinds.DELAY_TOPIC)
+OWN: Final = (kinds.DELAY_CLASS, kinds.RECURRING_RECORD, kinds.DELAY_TOPIC)
 """The kinds that people write; all of them are of interest."""
 SMALL: Final = (
     kinds.DEPLOYMENT, kinds.SERVICE_ACCOUNT, kinds.POD_DISRUPTION_BUDGET, kinds.NETWORK_POLICY, kinds.CRON_JOB,

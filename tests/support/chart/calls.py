@@ -22,7 +22,7 @@ _VERBS: Final = {"get": "get", "list": "list", "pages": "list", "patch": "patch"
 """Of the methods of KubeApi whose first argument is a kind."""
 _WRITTEN_OTHERWISE: Final = (
     *(kinds.EVENT, kinds.LEASE, kinds.DELAY_TOPIC, kinds.DELAY_CLASS),
-    *(kinds.POD, kinds.SECRET),
+    *(kinds.POD, kinds.SECRET, kinds.RECURRING_RECORD),
 )
 """Documents of these kinds are not applied like relays: see `_special`. A pod is a template in a ConfigMap."""
 
@@ -67,7 +67,7 @@ def _special() -> Iterator[Access]:
     methods = {call.func.attr for call in _calls() if isinstance(call.func, ast.Attribute)}
     yield from (access(verb, kinds.LEASE) for verb in ("create", "update"))
     yield from (access("create", kind) for kind in (kinds.EVENT, kinds.SECRET))
-    for kind in (kinds.DELAY_TOPIC, kinds.DELAY_CLASS):
+    for kind in (kinds.DELAY_TOPIC, kinds.DELAY_CLASS, kinds.RECURRING_RECORD):
         yield access("patch", kind)
         if "apply_status" in methods:
             yield access("patch", kind, "status")

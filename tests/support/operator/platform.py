@@ -12,7 +12,7 @@ from tests.cluster.control_plane import ControlPlane
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.process import OperatorProcess
 
-PLURALS = {"DelayClass": "delayclasses", "DelayTopic": "delaytopics"}
+PLURALS = {"DelayClass": "delayclasses", "DelayTopic": "delaytopics", "RecurringRecord": "recurringrecords"}
 API = "/apis/delaytopic.dev/v1beta1"
 QUICK = {"resync": "10s", "poll": "1s", "statusInterval": "2s", "leaseDuration": "5s"}
 """Settings under which a test does not wait long."""

@@ -56,7 +56,7 @@ def labels_of(key: Key) -> dict[str, str]:
 
 
 def recording(shell: Shell) -> Reconcilers:
-    return Reconcilers(RecordingReconciler(shell), Idle(), Idle())
+    return Reconcilers(RecordingReconciler(shell), Idle(), Idle(), Idle())
 
 
 if __name__ == "__main__":

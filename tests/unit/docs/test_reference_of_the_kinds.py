@@ -14,7 +14,7 @@ from delaytopic_api.documents import ConditionType
 REFERENCE = ROOT / "docs" / "reference"
 
 
-@pytest.mark.parametrize("page", ["delaytopic-fields.md", "delayclass.md"])
+@pytest.mark.parametrize("page", ["delaytopic-fields.md", "delayclass.md", "recurringrecord.md"])
 def test_its_tables_are_those_of_the_models(page: str) -> None:
     text = (REFERENCE / page).read_text(encoding="utf-8")
 

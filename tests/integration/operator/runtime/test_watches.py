@@ -50,7 +50,8 @@ def watch(control_plane: ControlPlane, woken: list[Key]) -> Iterator[Callable[..
         topics = [namespace, *tenants]
         config = OperatorConfig(namespace=namespace, watch_namespaces=topics, relay_namespaces=[])
         store, login = ObjectCache(namespace, topics), ClusterLogin(control_plane.kubeconfig)
-        running.append(Watches(login, store, put, config, login_lasts, enqueue_classes=ignore, enqueue_audits=ignore))
+        others = {"enqueue_classes": ignore, "enqueue_audits": ignore, "enqueue_recurring": ignore}
+        running.append(Watches(login, store, put, config, login_lasts, **others))
         running[-1].start()
         return running[-1], store
 
@@ -87,7 +88,8 @@ def test_every_watch_of_each_namespace_shows_that_it_lives_though_nothing_happen
     signs = watches.signs_of_life_ms()
     topics = {Place("delaytopics", place) for place in (namespace, tenant)}
     made = {Place(kind.plural, namespace) for kind in watched.MADE}
-    assert set(signs) == {Place("delayclasses", None), *topics, *made}
+    recurring = {Place("recurringrecords", place) for place in (namespace, tenant)}
+    assert set(signs) == {Place("delayclasses", None), *topics, *recurring, *made}
     wait_for(lambda: all(at_ms > max(started_ms, signs[name]) for name, at_ms in watches.signs_of_life_ms().items()))
 
 

@@ -1,0 +1,1 @@
+"""RecurringRecords: what is seen of one, what is decided, and the reconciliation that does it."""

@@ -1,0 +1,97 @@
+"""Edge: looks at a RecurringRecord, and at the source of its DelayTopic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from delaytopic_api import Settings
+from delaytopic_api.values import Dialect, Ids
+from delaytopic_operator.errors import NamespaceTerminating, OperatorError
+from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
+from delaytopic_operator.kafka.credentials import kafka_settings
+from delaytopic_operator.kube.object_cache import ObjectCache
+from delaytopic_operator.model import kinds
+from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.observe.cluster import Cluster, ClusterObserver
+from delaytopic_operator.observe.observation import Problem
+from delaytopic_operator.observe.topics import problem_of
+from delaytopic_operator.recurring.plan import Hindrance, RecurringObservation, Source
+from delaytopic_operator.rules.validate import Accepted
+
+_GONE: Final = "DelayTopicMissing"
+
+
+class RecurringObserver:
+    """Thread-safe."""
+
+    def __init__(self, cluster: ClusterObserver, kafka: KafkaClusters, store: ObjectCache) -> None:
+        """Take the observer of Kubernetes, and the connections that DelayTopics use, too."""
+        self._cluster = cluster
+        self._kafka = kafka
+        self._store = store
+
+    def observe(self, key: Key, now_ms: int) -> tuple[RecurringObservation, KafkaCluster | None]:
+        """Observe one RecurringRecord, and return the cluster that it is written to; None where it cannot be.
+
+        What cannot be read or reached is a hindrance, and no error.
+        """
+        document = self._store.get(kinds.RECURRING_RECORD, *key)
+        if document is None:
+            return RecurringObservation(now_ms, None), None
+        name = str((document.get("spec") or {}).get("delayTopic"))
+        source, kafka = self._source(Key(key.namespace, name), now_ms)
+        return RecurringObservation(now_ms, document, source), kafka
+
+    def _source(self, key: Key, now_ms: int) -> tuple[Source | Hindrance, KafkaCluster | None]:
+        try:
+            found = self._cluster.observe(key, now_ms)
+            hindrance = _hindrance(key, found)
+            if hindrance is not None:
+                return hindrance, None
+            return self._reached(found, now_ms)
+        except NamespaceTerminating as error:
+            return Hindrance(problem_of(error), is_gone=True), None
+        except OperatorError as error:
+            return Hindrance(problem_of(error)), None
+
+    def _reached(self, found: Cluster, now_ms: int) -> tuple[Source | Hindrance, KafkaCluster | None]:
+        record, document = found.record, found.document
+        assert record is not None
+        assert record.source is not None
+        assert document is not None
+        connection, values = self._cluster.resolve_connection(record, now_ms)
+        kafka = self._kafka.cluster(kafka_settings(connection, values))
+        topic = kafka.view([record.source.name]).find(record.source.name)
+        if topic is None:
+            missing = Problem("TopicMissing", f"the topic {record.source.name} is missing, or may not be described")
+            return Hindrance(missing), None
+        return Source(topic.name, topic.topic_id, topic.partitions, document["metadata"]["uid"]), kafka
+
+
+def _hindrance(key: Key, found: Cluster) -> Hindrance | None:
+    """Return why nothing may be written to the source of a DelayTopic, in the order in which one needs the other."""
+    document = found.document
+    if document is None:
+        return Hindrance(Problem(_GONE, f"there is no DelayTopic {key}: apply it, or name another one"), is_gone=True)
+    if _is_going(document):
+        going = Problem(_GONE, f"the DelayTopic {key} is being deleted: name another one, or apply it again")
+        return Hindrance(going, is_gone=True)
+    if not isinstance(found.verdict, Accepted):
+        refused = found.verdict.message if found.verdict is not None else "it was not looked at yet"
+        why = f"the DelayTopic {key} is refused, and has to be put right first: {refused}"
+        return Hindrance(Problem("DelayTopicRefused", why))
+    if not _takes_ids(found.verdict.settings):
+        why = f"the DelayTopic {key} takes no ids by header: it needs the native dialect with schedule.ids: ByHeader"
+        return Hindrance(Problem("IdsNotTaken", why))
+    if found.record is None or found.record.source is None:
+        return Hindrance(Problem("DelayTopicNotReady", f"the DelayTopic {key} has no source yet", passing=True))
+    return None
+
+
+def _takes_ids(settings: Settings) -> bool:
+    return settings.schedule.dialect is Dialect.NATIVE and settings.schedule.ids is Ids.BY_HEADER
+
+
+def _is_going(document: Mapping[str, Any]) -> bool:
+    return "deletionTimestamp" in document["metadata"]

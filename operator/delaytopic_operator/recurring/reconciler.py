@@ -1,0 +1,51 @@
+"""Edge: one reconciliation of one RecurringRecord: observe, decide (pure), execute, report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from delaytopic_operator.execute.executor import MANAGER
+from delaytopic_operator.kube.client import KubeApi
+from delaytopic_operator.kube.finalizers import set_finalizer
+from delaytopic_operator.kube.object_cache import ObjectCache
+from delaytopic_operator.model.kinds import RECURRING_RECORD
+from delaytopic_operator.model.reconciliation import Key, Result
+from delaytopic_operator.recurring.observer import RecurringObserver
+from delaytopic_operator.recurring.plan import FINALIZER, plan_recurring
+from delaytopic_operator.report.status import STATUS_MANAGER
+
+
+class RecurringReconciler:
+    """Reconciles RecurringRecords; thread-safe for different keys."""
+
+    def __init__(self, observer: RecurringObserver, kube: KubeApi, store: ObjectCache) -> None:
+        """Take the parts of a reconciliation."""
+        self._observer = observer
+        self._kube = kube
+        self._store = store
+
+    def keys(self) -> Iterable[Key]:
+        """List all RecurringRecords."""
+        return self._store.recurring_keys()
+
+    def reconcile(self, key: Key, now_ms: int, asked_for_ms: int) -> Result:
+        """Reconcile once; raises `OperatorError` to be tried again, later each time."""
+        seen, kafka = self._observer.observe(key, now_ms)
+        decided = plan_recurring(seen)
+        if seen.document is None:
+            return Result()
+        if decided.is_held is not None:
+            self._hold(key, seen.document, held=decided.is_held)
+        if decided.intent is not None:
+            self._kube.apply_status(dict(decided.intent), STATUS_MANAGER)
+        if decided.message is not None and kafka is not None:
+            kafka.write(decided.message)
+        if decided.status is not None:
+            self._kube.apply_status(dict(decided.status), STATUS_MANAGER)
+        if decided.is_free:
+            self._hold(key, seen.document, held=False)
+        return Result(decided.next_at_ms)
+
+    def _hold(self, key: Key, document: Mapping[str, Any], *, held: bool) -> None:
+        set_finalizer(self._kube, RECURRING_RECORD, key.namespace, document["metadata"], FINALIZER, MANAGER, held=held)
