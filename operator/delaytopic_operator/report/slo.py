@@ -25,7 +25,7 @@ from delaytopic_operator.resources.audits.cron_job import LATE_START_SECONDS, LO
 from delaytopic_operator.resources.schedule import longest_gap_ms
 
 UNIQUE: Final = "Unique"
-OBJECTIVES: Final = (TIMELY, "Complete", UNIQUE, "NotEarly")
+OBJECTIVES: Final = (TIMELY, "Complete", UNIQUE, "NotEarly", "Told")
 MISSED_RUNS: Final = 2
 """One run may fail for a passing reason; the next one catches up."""
 _VERDICTS: Final = {"Met": 1.0, "Missed": 0.0, "CannotJudge": -1.0}

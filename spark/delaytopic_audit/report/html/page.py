@@ -23,9 +23,15 @@ _OBJECTIVE_NAMES: Mapping[str, str] = {
     ObjectiveName.COMPLETE: "complete",
     ObjectiveName.UNIQUE: "once",
     ObjectiveName.NOT_EARLY: "not early",
+    ObjectiveName.TOLD: "told",
 }
 _FAULT_COLUMNS = ("late", "lost", "duplicated", "early", "misdirected", "unwanted", "unknown")
-_OUTCOME_COLUMNS = ("asked", "delivered", "on_time", *_FAULT_COLUMNS, "cancelled", "replaced", "dead_lettered")
+_TOLD_COLUMNS = ("untold", "told_twice", "untrue")
+"""Faults of the topic of outcomes, which few DelayTopics have."""
+_OUTCOME_COLUMNS = (
+    *("asked", "delivered", "on_time", *_FAULT_COLUMNS, "cancelled", "replaced", "dead_lettered"),
+    *("told", *_TOLD_COLUMNS, "retold"),
+)
 _OPEN_UP_TO = 20
 
 
@@ -40,11 +46,13 @@ def html_page(report: Report) -> str:
 def _drawings(report: Report) -> dict[str, Any]:
     """Return the parts of a report with a verdict that the template draws."""
     timely = next(each for each in report.objectives if each.name == ObjectiveName.TIMELY)
+    tells = any(each.name == ObjectiveName.TOLD for each in report.objectives)
     return {
         "objective": timely.objective,
         "attainment": attainment_chart(report, float(timely.objective.rstrip("%")) / 100),
         "lateness": lateness_chart(report),
         "counts": report.counts or Counts(),
+        "fault_columns": _FAULT_COLUMNS + (_TOLD_COLUMNS if tells else ()),
     }
 
 
@@ -73,7 +81,6 @@ def _environment() -> Environment:
     environment.globals |= {
         "box": BOX,
         "budget_left": budget_left,
-        "fault_columns": _FAULT_COLUMNS,
         "nothing": NOTHING,
         "objective_name": _objective_name,
         "objective_verdicts": _OBJECTIVE_VERDICTS,
