@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from delaytopic_audit.model.report import Counts, Objective, ObjectiveName, Report, Verdict
+from delaytopic_audit.model.words import FAULTS
 from delaytopic_audit.report.html.charts import BOX, attainment_chart, budget_left, lateness_chart
 from delaytopic_audit.report.text import NOTHING, instant, instant_ms, milliseconds, number, share
 
@@ -33,6 +34,8 @@ _OUTCOME_COLUMNS = (
     *("told", *_TOLD_COLUMNS, "retold"),
 )
 _OPEN_UP_TO = 20
+_FIRST_OF = 3
+"""Records that the opening names of each fault."""
 
 
 def html_page(report: Report) -> str:
@@ -52,6 +55,8 @@ def _drawings(report: Report) -> dict[str, Any]:
         "attainment": attainment_chart(report, float(timely.objective.rstrip("%")) / 100),
         "lateness": lateness_chart(report),
         "counts": report.counts or Counts(),
+        # What an objective with a budget allows for has broken nothing.
+        "broke": [each for each in report.findings if report.verdict is Verdict.MISSED and each.finding in FAULTS],
         "fault_columns": _FAULT_COLUMNS + (_TOLD_COLUMNS if tells else ()),
     }
 
@@ -81,6 +86,7 @@ def _environment() -> Environment:
     environment.globals |= {
         "box": BOX,
         "budget_left": budget_left,
+        "first_of": _FIRST_OF,
         "nothing": NOTHING,
         "objective_name": _objective_name,
         "objective_verdicts": _OBJECTIVE_VERDICTS,
