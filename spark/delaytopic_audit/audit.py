@@ -192,6 +192,10 @@ class _Planner:
         # The sources last: what was delivered before the ends of the targets has its source record before these ends.
         outcomes = (topic for name, its in targets.items() for topic in (*its, self._configs[name].dead_letter.topic))
         states, failed = facts.states(outcomes, self._options.since_ms)
+        # After the targets: of what was delivered before their ends is told by now.
+        telling = {name: each.outcomes.topic for name, each in self._configs.items() if each.outcomes is not None}
+        told, untold = facts.states(telling.values(), self._options.since_ms)
+        states, failed = {**states, **told}, {**failed, **untold}
         sources, unasked = facts.states((each.source.topic for each in self._configs.values()), self._options.since_ms)
         # After the sources' ends were taken: what is read was appended before, by whatever rules.
         learned = self._learned(facts, sources) if learns else {}
@@ -199,10 +203,11 @@ class _Planner:
         number = last.numbers if last is not None else 0
         for name, audited in self._audited.items():
             config = self._configs[name]
-            own = {topic: states[topic] for topic in (*targets[name], config.dead_letter.topic) if topic in states}
+            its = [*targets[name], config.dead_letter.topic, *([telling[name]] if name in telling else [])]
+            own = {topic: states[topic] for topic in its if topic in states}
             if config.source.topic in sources:
                 own[config.source.topic] = sources[config.source.topic]
-            errors = [failed[topic] for topic in (*targets[name], config.dead_letter.topic) if topic in failed]
+            errors = [failed[topic] for topic in its if topic in failed]
             errors += [unasked[config.source.topic]] if config.source.topic in unasked else []
             if errors:
                 refused.append(Refused(delay_topic=name, reasons=[str(errors[0])], unread=True))
@@ -241,7 +246,8 @@ class _Planner:
             # What records asked for once, they asked for, even if it is not allowed any more.
             state = known.get(name) if not self._options.restarts else None
             topics = dict.fromkeys((config.target.topic, *allowed, *(state.named if state is not None else [])))
-            found[name] = [topic for topic in topics if topic not in (config.source.topic, config.dead_letter.topic)]
+            others = {config.source.topic, config.dead_letter.topic, config.outcomes and config.outcomes.topic}
+            found[name] = [topic for topic in topics if topic not in others]
         return found
 
     def _learned(self, facts: KafkaFacts, sources: Mapping[str, TopicState]) -> dict[str, Learned]:
@@ -271,6 +277,8 @@ def _request(config: RelayConfig, rules: Rules, options: Options, now_ms: int, n
         trusts_any_clock=options.trusts_any_clock,
         restarts=options.restarts,
         number=number,
+        outcomes=config.outcomes.topic if config.outcomes is not None else None,
+        told=config.outcomes.only if config.outcomes is not None else [],
     )
 
 

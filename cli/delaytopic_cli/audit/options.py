@@ -127,6 +127,7 @@ def rules_of(
         calendar=slo.calendar,
         time_zone=slo.time_zone,
         guarantee=settings.guarantee,
+        tells=settings.outcomes is not None,
         loss_horizon_ms=horizon_ms,
         retention_ms=retention.ms if retention is not None else budget_ms + horizon_ms,
         exclusions=[

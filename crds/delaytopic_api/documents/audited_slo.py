@@ -24,7 +24,7 @@ class AuditedObjective(StatusPart):
     """One objective over the window that was audited."""
 
     name: Annotated[str, Field(max_length=32)]
-    """The objective's name: Timely, Complete, Unique or NotEarly, or that of a threshold, such as Timely-100ms."""
+    """The objective's name: Timely, Complete, Unique, NotEarly, Told, or that of a threshold, such as Timely-100ms."""
     objective: Annotated[str | None, Field(max_length=16)] = None
     """The share of records that has to be good, such as 99.9%."""
     attainment: Annotated[str | None, Field(max_length=16)] = None

@@ -177,7 +177,8 @@ class BacklogStatus(StatusPart):
     """Counts of pending records."""
 
     pending: int | None = None
-    """The number of records that were taken in and are not yet delivered."""
+    """The number of records that were taken in and are not yet delivered, without those that are known to be cancelled
+    or replaced."""
     overdue: int | None = None
     """The number of records that are due and not yet delivered."""
     due_within_look_ahead: int | None = None

@@ -267,7 +267,9 @@ def _drain_progress(seen: Observation, going: Going) -> Sequence[Event]:
     before = (seen.status.get("backlog") or {}).get("pending")
     if not first or going.pending is None or before is None:
         return []
-    done, was = (_TENTHS * (first - count) // first for count in (going.pending, int(before)))
+    # As the status counts: without what was cancelled or replaced.
+    left = max(0, going.pending - seen.fleet.withdrawn)
+    done, was = (_TENTHS * (first - count) // first for count in (left, int(before)))
     if done <= was:
         return []
-    return [Event(NORMAL, "DrainProgress", f"{going.pending} of {first} pending records are left")]
+    return [Event(NORMAL, "DrainProgress", f"{left} of {first} pending records are left")]

@@ -101,6 +101,13 @@ class Fleet:
         return sum(shard.pending for shard in self.shards.values()) if self.complete else None
 
     @property
+    def withdrawn(self) -> int:
+        """Of these, so many at least were cancelled or replaced: no person waits for them, and no decision counts them
+        out.
+        """
+        return sum(shard.withdrawn for shard in self.shards.values())
+
+    @property
     def to_move(self) -> int:
         """Source offsets that relays still have to read again before they deliver."""
         return sum(shard.replay_lag for shard in self.shards.values())
@@ -146,7 +153,7 @@ def backlog(fleet: Fleet, look_ahead_ms: int) -> BacklogStatus | None:
     )
     return BacklogStatus.model_validate(
         {
-            "pending": sum(status.pending for status in statuses),
+            "pending": sum(status.pending - status.withdrawn for status in statuses),
             "overdue": sum(status.overdue for status in statuses),
             "dueWithinLookAhead": sum(bin.records for bin in ahead),
             "nextDue": instant(min(next_due)) if next_due else None,

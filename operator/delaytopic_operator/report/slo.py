@@ -25,7 +25,8 @@ from delaytopic_operator.resources.audits.cron_job import LATE_START_SECONDS, LO
 from delaytopic_operator.resources.schedule import longest_gap_ms
 
 UNIQUE: Final = "Unique"
-OBJECTIVES: Final = (TIMELY, "Complete", UNIQUE, "NotEarly")
+TOLD: Final = "Told"
+OBJECTIVES: Final = (TIMELY, "Complete", UNIQUE, "NotEarly", TOLD)
 MISSED_RUNS: Final = 2
 """One run may fail for a passing reason; the next one catches up."""
 _VERDICTS: Final = {"Met": 1.0, "Missed": 0.0, "CannotJudge": -1.0}
@@ -59,8 +60,9 @@ def _asked(settings: Settings) -> Iterator[Sample]:
     for name, lateness, share in settings.slo.lateness_objectives:
         yield Sample(names.SLO_THRESHOLD, (name, lateness_bucket(lateness.ms)), lateness.ms / 1_000)
         yield Sample(names.SLO_OBJECTIVE, (name,), float(share.ratio))
+    promised = {UNIQUE: settings.guarantee is Guarantee.EXACTLY_ONCE, TOLD: settings.outcomes is not None}
     for objective in OBJECTIVES[1:]:
-        if objective != UNIQUE or settings.guarantee is Guarantee.EXACTLY_ONCE:
+        if promised.get(objective, True):
             yield Sample(names.SLO_OBJECTIVE, (objective,), 1.0)
 
 

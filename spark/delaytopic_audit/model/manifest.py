@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple
 from pydantic import Field
 
 from delaytopic_api.documents import Model
+from delaytopic_api.relay import Ending
 from delaytopic_audit.model.rules import Rules
 
 OF_RUN: Final = ("records", "digests")
@@ -22,6 +23,7 @@ class Role(StrEnum):
     SOURCE = "source"
     TARGET = "target"
     DEAD_LETTER = "dead-letter"
+    OUTCOMES = "outcomes"
 
 
 class Range(Model):
@@ -30,7 +32,7 @@ class Range(Model):
     topic: str
     """Its name."""
     role: Role
-    """source, target or dead-letter."""
+    """source, target, dead-letter or outcomes."""
     partition: int
     """Its number."""
     start: int
@@ -89,6 +91,10 @@ class Plan(Model):
     source: str
     target: str
     dead_letter: str
+    outcomes: str | None = None
+    """The topic of outcomes; None where there is none to read."""
+    told: list[Ending] = Field(default_factory=list)
+    """The endings that it has to tell."""
     trusts_any_clock: bool = False
     """True: CreateTime is good enough for append times."""
     rules: Rules
@@ -222,7 +228,7 @@ class TopicRead(Model):
     topic: str
     """Its name."""
     role: Role
-    """source, target or dead-letter."""
+    """source, target, dead-letter or outcomes."""
     records: int
     """The number of records."""
     by_broker: int
@@ -268,12 +274,16 @@ class State(Model):
     """Of each further threshold of the plan's rules."""
     formerly: list[GradedUntil] = Field(default_factory=list)
     """Other latenesses than that of the plan's rules by which minutes are graded that count, by time."""
+    telling: dict[Ending, int] = Field(default_factory=dict)
+    """The endings that have to be told, each with the time from which on an untold one is a fault."""
+    awaited_minutes: list[int] = Field(default_factory=list)
+    """Minutes with an end that is so recent that its outcome may be on its way: the next run grades them again."""
 
 
 class Commit(Model):
     """The end of a run, with the tables that it wrote. Readers list commits, never folders."""
 
-    schema_version: Literal[3] = 3
+    schema_version: Literal[4] = 4
     sequence: int
     """The number of the run."""
     folder: str

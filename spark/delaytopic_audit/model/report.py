@@ -28,13 +28,14 @@ class ObjectiveName(StrEnum):
     COMPLETE = "Complete"
     UNIQUE = "Unique"
     NOT_EARLY = "NotEarly"
+    TOLD = "Told"
 
 
 class Objective(Model):
     """One objective over the window."""
 
     name: str
-    """Timely, Complete, Unique or NotEarly; of a further threshold its name, such as Timely-100ms."""
+    """Timely, Complete, Unique, NotEarly or Told; of a further threshold its name, such as Timely-100ms."""
     lateness_ms: int | None = None
     """Of Timely and of further thresholds: later than this is late."""
     objective: str
@@ -91,6 +92,16 @@ class Counts(Model):
     """Withdrawn by a later record with the same id."""
     dead_lettered: int = 0
     """On the dead-letter topic."""
+    told: int = 0
+    """With an outcome on the topic of outcomes."""
+    untold: int = 0
+    """Ended without an outcome there, of an ending that has to be told."""
+    told_twice: int = 0
+    """With more than one outcome, where `guarantee: ExactlyOnce` promises one."""
+    retold: int = 0
+    """Outcomes beyond the first, in all."""
+    untrue: int = 0
+    """With an outcome that the other topics contradict."""
 
 
 class Lateness(Model):
@@ -165,14 +176,15 @@ class Listed(Model):
     at_offset: int | None = None
     """The offset of its first arrival."""
     reason: str | None = None
-    """Of a dead letter."""
+    """Of a dead letter; of an untrue outcome the word that it says."""
 
 
 class FindingList(Model):
     """All records of which the same is to be said."""
 
     finding: str
-    """lost, duplicated, early, late, misdirected, unwanted, unknown, cancelled, replaced or dead-lettered."""
+    """lost, duplicated, early, late, misdirected, unwanted, unknown, untold, told-twice, untrue, cancelled, replaced or
+    dead-lettered."""
     records: int
     """The number of records."""
     provisional: int

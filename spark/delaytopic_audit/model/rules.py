@@ -50,6 +50,8 @@ class Rules(Model):
     """The zone in which these periods begin at midnight; None for UTC."""
     guarantee: Guarantee
     """AtLeastOnce does not promise uniqueness: duplicates are counted, and no objective."""
+    tells: bool = False
+    """True: the DelayTopic has a topic of outcomes, which has to say of each end once what is so."""
     loss_horizon_ms: Milliseconds = 24 * 3_600_000
     """A loss is provisional for so long, and final from then on."""
     clock_tolerance_ms: Milliseconds = 5

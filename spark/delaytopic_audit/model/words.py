@@ -47,6 +47,8 @@ class Kind(IntEnum):
     """An ask: write the first occurrence of this record into the source, where it is an ask of its own."""
     RESOLVED = 11
     """An outcome: the occurrence that follows was written into the source."""
+    TOLD = 12
+    """What relays say on the topic of outcomes of the end of a source record; `reason` has their word for it."""
 
 
 class Outcome(StrEnum):
@@ -63,7 +65,7 @@ class Outcome(StrEnum):
 
 
 class Finding(StrEnum):
-    """A remark on a single record; the first seven are faults, the others only explain why it did not arrive."""
+    """A remark on a single record; the first ten are faults, the others only explain why it did not arrive."""
 
     LOST = "lost"
     DUPLICATED = "duplicated"
@@ -73,12 +75,18 @@ class Finding(StrEnum):
     UNWANTED = "unwanted"
     """Delivered although it was withdrawn in good time, or could not be scheduled."""
     UNKNOWN = "unknown"
+    UNTOLD = "untold"
+    """Ended, and the topic of outcomes does not say so."""
+    TOLD_TWICE = "told-twice"
+    """Has more than one outcome."""
+    UNTRUE = "untrue"
+    """Has an outcome that the other topics contradict."""
     CANCELLED = "cancelled"
     REPLACED = "replaced"
     DEAD_LETTERED = "dead-lettered"
 
 
-FAULTS: Final = tuple(Finding)[:7]
+FAULTS: Final = tuple(Finding)[:10]
 
 
 def minute_of(moment_ms: int) -> int:

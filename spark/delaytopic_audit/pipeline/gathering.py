@@ -26,6 +26,7 @@ _FAULTS: Final = {
     ObjectiveName.COMPLETE: ("lost", "misdirected"),
     ObjectiveName.UNIQUE: ("duplicated", "unwanted", "unknown"),
     ObjectiveName.NOT_EARLY: ("early",),
+    ObjectiveName.TOLD: ("untold", "told_twice", "untrue"),
 }
 """By usual objective the counts that break it; whatever is lost is late, too."""
 _BY_SPAN: Final = 0b0011
@@ -201,7 +202,11 @@ class _Sums:
         """Return the worst minutes of each of these DelayTopics, in the order of the report's."""
         minutes = verdicts.filter(_is_of(numbers)).groupBy("delay_topic", "minute").agg(*self._totals())
         faults = sum(
-            (sf.col(name) for name in ("misdirected", "early", "duplicated", "unwanted", "unknown")), sf.col("lost")
+            (
+                sf.col(name)
+                for name in ("misdirected", "early", *_FAULTS[ObjectiveName.UNIQUE], *_FAULTS[ObjectiveName.TOLD])
+            ),
+            sf.col("lost"),
         )
         counted = minutes.withColumn("faults", faults).withColumn("too_late", _late("late"))
         bad = counted.filter((sf.col("faults") > 0) | (sf.col("too_late") > 0))

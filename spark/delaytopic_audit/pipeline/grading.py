@@ -20,6 +20,7 @@ from delaytopic_audit.tables.frames import is_kind, minute
 from delaytopic_audit.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
 from delaytopic_audit.tables.minutes import deadline_within, ranges_of, within
 from delaytopic_audit.tables.schemas import COMMANDS, DIGESTS, GRADED, PARTS, RECORDS, WITHDRAWALS
+from delaytopic_audit.tables.telling import held_against_outcomes
 from delaytopic_audit.tables.verdicts import findings, histogram, sums, telling_minutes, verdicts
 
 _KEY = ("delay_topic", "minute")
@@ -36,6 +37,8 @@ class Grading:
     """Minutes that were graded before, by number of the DelayTopic; the same is true of the next."""
     beyond_retention: dict[int, int] = field(default_factory=dict)
     """Records of minutes that are forgotten."""
+    awaited_minutes: dict[int, list[int]] = field(default_factory=dict)
+    """Minutes whose outcomes may be on their way."""
 
 
 @dataclass(frozen=True)
@@ -89,17 +92,19 @@ def grade(
     former = ledger.read([before.folder] if before.folder is not None else [], "digests", DIGESTS)
     state = _of_members(merged(former, delta), table, sf.col("minute") >= sf.col("open_from"))
     state = ledger.write(folder, "digests", state)
-    graded = ledger.stage(folder, "graded", _graded(state, delta, table))
+    graded = ledger.stage(folder, "graded", _graded(state, delta, table, members.awaited(ledger)))
     delta.unpersist()
     minutes = _minutes_of(graded)
     progress(f"grading {sum(row.delay_topics for row in minutes):,} minutes")
     closed, again = ([row.minute for row in minutes if row[name]] for name in ("is_new", "is_again"))
     stay, rewritten, new = next_parts(before.parts, members.floor, closed, again)
-    parts = {part.folder: part for part in stay}
+    parts, awaited = {part.folder: part for part in stay}, dict[int, list[int]]()
     if minutes:
-        grader = _Grader(ledger, folder, table, graded, minutes, progress)
+        grader = _Grader(ledger, folder, table, graded, minutes, progress, any(members.telling.values()))
         judged = grader.judged(runs)
         parts |= _Parts(ledger, folder, table, graded, rewritten, new).write(judged, members.thresholds)
+        if any(members.telling.values()):
+            awaited = _awaited(judged)
         for frame in judged:
             frame.unpersist()
     return Grading(
@@ -109,7 +114,15 @@ def grade(
         last_minute=max((row.last for row in totals), default=None),
         restated_minutes={row.delay_topic: row.again for row in totals},
         beyond_retention={row.delay_topic: row.forgotten or 0 for row in totals},
+        awaited_minutes=awaited,
     )
+
+
+def _awaited(judged: Sequence[DataFrame]) -> dict[int, list[int]]:
+    found = dict[int, list[int]]()
+    for row in reduce(DataFrame.unionByName, judged).filter("awaited").select(*_KEY).distinct().collect():
+        found.setdefault(row.delay_topic, []).append(row.minute)
+    return {number: sorted(minutes) for number, minutes in found.items()}
 
 
 def _of_members(rows: DataFrame, table: DataFrame, which: Column) -> DataFrame:
@@ -135,13 +148,19 @@ def _is_again() -> Column:
     return (sf.col("minute") >= sf.col("floor")) & (sf.col("minute") < sf.col("open_from"))
 
 
-def _graded(state: DataFrame, delta: DataFrame, table: DataFrame) -> DataFrame:
-    """Return the minutes to grade: those that are closed now, and those of before that something came for."""
+def _graded(state: DataFrame, delta: DataFrame, table: DataFrame, awaited: DataFrame) -> DataFrame:
+    """Return the minutes to grade: those that are closed now, and those of before that something came for, or whose
+    outcomes were awaited.
+
+    Digests are of asks and of what was delivered: where a topic of outcomes tells of it, they prove nothing.
+    """
     is_closed = sf.col("is_judged") & (sf.col("minute") < sf.col("closed"))
-    closed = compared(_of_members(state, table, is_closed)).withColumn("is_again", sf.lit(False))
-    again = _of_members(delta, table, _is_again()).select(*_KEY).distinct()
+    tells = table.select("delay_topic", (sf.size("telling") > 0).alias("tells"))
+    closed = compared(_of_members(state, table, is_closed)).join(sf.broadcast(tells), "delay_topic")
+    closed = closed.withColumns({"is_odd": sf.col("is_odd") | sf.col("tells"), "is_again": sf.lit(False)})
+    again = _of_members(delta.select(*_KEY).unionByName(awaited), table, _is_again()).distinct()
     again = again.select(*_KEY, sf.lit(True).alias("is_odd"), sf.lit(True).alias("is_again"))
-    return closed.unionByName(again).select(*GRADED.names)
+    return closed.select(*GRADED.names).unionByName(again)
 
 
 def _minutes_of(graded: DataFrame) -> list[Row]:
@@ -165,6 +184,8 @@ class _Grader:
     graded: DataFrame
     minutes: Sequence[Row]
     progress: Progress
+    tells: bool
+    """True: some DelayTopic has a topic of outcomes."""
 
     def judged(self, runs: Sequence[Run]) -> list[DataFrame]:
         """Return every record of the graded minutes, record by record where digests do not prove that all is well.
@@ -185,14 +206,19 @@ class _Grader:
         if withdrawn is None:
             withdrawn = self.ledger.read([], "withdrawn", WITHDRAWALS)
         joined = records.filter(sf.col("is_odd") & deadline_within(ranges_of(odd)))
-        return [judged_alike(records.filter(~sf.col("is_odd"))), judged_one_by_one(joined, withdrawn).persist()]
+        one_by_one = judged_one_by_one(joined, withdrawn)
+        if self.tells:
+            one_by_one = held_against_outcomes(one_by_one, joined, withdrawn, self._commands(runs))
+        return [judged_alike(records.filter(~sf.col("is_odd"))), one_by_one.persist()]
+
+    def _commands(self, runs: Sequence[Run]) -> DataFrame:
+        return self.ledger.read([run.folder for run in runs if run.commands], "commands", COMMANDS)
 
     def _withdrawn(self, records: DataFrame, runs: Sequence[Run]) -> DataFrame | None:
-        with_commands = [run.folder for run in runs if run.commands]
-        if not with_commands:
+        if not any(run.commands for run in runs):
             return None
         schedules = records.filter(is_kind(Kind.SCHEDULE, Kind.RULE))
-        commands = self.ledger.read(with_commands, "commands", COMMANDS)
+        commands = self._commands(runs).filter(~is_kind(Kind.TOLD))
         puts_off = not commands.filter(is_kind(Kind.POSTPONE) | sf.col("at_offset").isNotNull()).isEmpty()
         ended = (postponements if puts_off else withdrawals)(schedules, commands)
         return self.ledger.write(self.folder, "withdrawn", ended)

@@ -28,6 +28,8 @@ class Found:
     named: list[str]
     out_of_scope: int
     ancient: int
+    first_told_ms: int | None
+    """The time of the first record of the topic of outcomes that was read."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,14 @@ def _extract(asked_for: Sequence[Judged], ledger: Ledger, folder: str, read: Rea
 
 def _topics_at_once(judged: Judged) -> set[str]:
     plan = judged.plan
-    return {plan.source, plan.target, plan.dead_letter, *(judged.last.named if judged.last is not None else [])}
+    outcomes = [plan.outcomes] if plan.outcomes is not None else []
+    return {
+        plan.source,
+        plan.target,
+        plan.dead_letter,
+        *outcomes,
+        *(judged.last.named if judged.last is not None else []),
+    }
 
 
 def _offsets(ranges: Mapping[int, Sequence[Range]]) -> int:
@@ -127,9 +136,10 @@ def _counts(extract: DataFrame, places: DataFrame) -> dict[int, list[Row]]:
         sf.count(sf.lit(1)).alias("records"),
         sf.count_if(sf.col("id_hash").isNotNull()).alias("named"),
         sf.count_if(tables.is_overdue()).alias("overdue"),
-        sf.count_if(tables.is_put_off() | tables.is_occurrence()).alias("again"),
+        sf.count_if(tables.is_put_off() | tables.is_occurrence() | tables.is_untimed()).alias("again"),
         sf.count_if(tables.is_ancient()).alias("ancient"),
         sf.min(sf.col("append_ms") - sf.col("sent_ms")).alias("least_ms"),
+        sf.min("append_ms").alias("first_ms"),
         sf.max(sf.when(tables.is_kind(Kind.UNREAD), sf.col("reason"))).alias("unread"),
     )
     found = dict[int, list[Row]]()
@@ -199,6 +209,7 @@ def _found(judged: Judged, counts: Sequence[Row]) -> Found:
         named=sorted({*known, *wanted}),
         out_of_scope=sum(row.records for row in counts if not row.scoped),
         ancient=sum(row.ancient for row in counts),
+        first_told_ms=min((row.first_ms for row in counts if row.kind == Kind.TOLD), default=None),
     )
 
 
@@ -231,4 +242,6 @@ def _topic_of(plan: Plan, row: Row) -> str:
     """Return the topic that a row was read from; asks name the topic that they want instead."""
     if row.kind in _OF_SOURCE:
         return plan.source
+    if row.kind == Kind.TOLD and plan.outcomes is not None:
+        return plan.outcomes
     return plan.dead_letter if row.kind == Kind.DEAD_LETTER else str(row.topic)

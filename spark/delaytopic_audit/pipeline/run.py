@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from delaytopic_api.relay import Ending
 from delaytopic_audit.ledger.compaction import last_to_compact, put_together
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.ledger.retention import forgotten_asks, remembered
@@ -12,7 +13,7 @@ from delaytopic_audit.model.manifest import Asked, Commit, Plan, Refused, Run, R
 from delaytopic_audit.model.words import MINUTE_MS, minute_of
 from delaytopic_audit.pipeline.grading import Before, Grading, counted_from, grade, graded_formerly
 from delaytopic_audit.pipeline.intake import Intake, ingest
-from delaytopic_audit.pipeline.members import Judged, Members
+from delaytopic_audit.pipeline.members import Judged, Members, telling_of
 from delaytopic_audit.pipeline.ports import Progress, Read
 from delaytopic_audit.tables.schemas import RUNS
 
@@ -42,13 +43,14 @@ def execute_plan(plan: RunPlan, ledger: Ledger, last: Commit | None, read: Read,
     refused = [*plan.refused, *intake.refused]
     if not intake.judged:
         raise NobodyJudged(refused)
-    members = Members(intake.judged, _others(plan, last, intake.judged, refused))
+    telling = {each.number: telling_of(each, intake.read[each.number].first_told_ms) for each in intake.judged}
+    members = Members(intake.judged, _others(plan, last, intake.judged, refused), telling)
     whole = _run(plan, folder, intake)
     before = Before(last.folder if last is not None else None, last.parts if last is not None else [])
     grading = grade(members, ledger, folder, intake.records, [*runs, _anywhere(whole)], before, progress)
     done = whole.model_copy(update={"first_minute": grading.first_minute, "last_minute": grading.last_minute})
     floor = members.floor
-    states = [_state(each, intake, grading) for each in intake.judged]
+    states = [_state(each, intake, grading, telling[each.number]) for each in intake.judged]
     commit = Commit(
         sequence=plan.sequence,
         folder=folder,
@@ -86,7 +88,7 @@ def _others(plan: RunPlan, last: Commit | None, judged: Sequence[Judged], refuse
     return found
 
 
-def _state(judged: Judged, intake: Intake, grading: Grading) -> State:
+def _state(judged: Judged, intake: Intake, grading: Grading, telling: Mapping[Ending, int]) -> State:
     """Return a DelayTopic as this run leaves it."""
     number, bounds = judged.number, judged.bounds
     return State(
@@ -103,6 +105,8 @@ def _state(judged: Judged, intake: Intake, grading: Grading) -> State:
         restated_minutes=grading.restated_minutes.get(number, 0),
         counted=counted_from(judged),
         formerly=graded_formerly(judged),
+        telling=dict(telling),
+        awaited_minutes=grading.awaited_minutes.get(number, []),
     )
 
 

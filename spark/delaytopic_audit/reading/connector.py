@@ -1,6 +1,7 @@
 """Edge: Kafka for Spark by the official connector, where its jars are on the class path.
 
-Python sees what SQL cannot say: dead letters, and of the source what is no plain record of the native dialect.
+Python sees what SQL cannot say: dead letters, outcomes as they are told, and of the source what is no plain record of
+the native dialect.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ def _frames(spark: SparkSession, job: ReadingJob, reading: Reading) -> Iterator[
         Role.TARGET: lambda records: deliveries(records, reading.config.source.topic),
         Role.SOURCE: lambda records: _asks(records, reading),
         Role.DEAD_LETTER: lambda records: _by_dialect(records.drop("value"), reading),
+        Role.OUTCOMES: lambda records: _by_dialect(records, reading),
     }
     for role, pieces in by_role.items():
         if pieces:

@@ -5,6 +5,7 @@ Pure: a decoder is made once for each topic, and collects columns.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
@@ -12,10 +13,11 @@ from operator import itemgetter
 from typing import Any, Final, Protocol
 
 import pyarrow as pa  # type: ignore[import-untyped]
+from pydantic import ValidationError
 
 from delaytopic_api.errors import MalformedHeader
 from delaytopic_api.records import RECEIPT, RESTATED, Headers, Receipt, parse_dead_letter
-from delaytopic_api.relay import RelayConfig
+from delaytopic_api.relay import Ending, Outcome, RelayConfig
 from delaytopic_audit.model.manifest import Role, RulesFrom
 from delaytopic_audit.model.words import FOLLOWS, Kind
 from delaytopic_audit.reading.generations import by_partition, read_rules
@@ -65,7 +67,9 @@ def decoder_for(role: Role, topic: str, config: RelayConfig, generations: Sequen
     """
     if role is Role.SOURCE:
         return _by_offset(config.target.topic, generations) if generations else _configured(config)
-    return _target_decoder(topic, config.source.topic) if role is Role.TARGET else _letter_decoder(topic, config)
+    if role is Role.TARGET:
+        return _target_decoder(topic, config.source.topic)
+    return _letter_decoder(topic, config) if role is Role.DEAD_LETTER else _outcome_decoder(topic, config.source.topic)
 
 
 def batch_of(rows: Mapping[int, Sequence[Row]]) -> pa.RecordBatch:
@@ -195,6 +199,36 @@ def _letter_decoder(topic: str, config: RelayConfig) -> Decode:
         return (*at, None, None, message.partition(), message.offset(), letter.reason)
 
     return decode
+
+
+def _outcome_decoder(topic: str, source: str) -> Decode:
+    told = int(Kind.TOLD)
+
+    def decode(message: Message) -> Row:
+        clock, append_ms = message.timestamp()
+        by_broker = clock == LOG_APPEND_TIME
+        try:
+            outcome = Outcome.model_validate_json(message.value() or b"")
+        except ValidationError:
+            outcome = None
+        if outcome is None or outcome.source.topic != source:
+            return _foreign(message, topic, append_ms, by_broker)
+        denied = outcome.outcome is Ending.NOT_PENDING
+        # A place in another topic than the source withdraws nothing.
+        by = outcome.ended_by if outcome.ended_by is not None and outcome.ended_by.topic == source else None
+        ended_by = (None, by.partition, by.offset) if by is not None else (None, None, None)
+        at = outcome.target
+        place = (at.topic, at.partition, at.offset) if at is not None else ended_by
+        of_source = (told, outcome.source.partition, outcome.source.offset, outcome.due_ms, append_ms, by_broker)
+        return (*of_source, outcome.ended_ms, _id_hash(outcome) if denied else None, *place, str(outcome.outcome))
+
+    return decode
+
+
+def _id_hash(outcome: Outcome) -> int | None:
+    if outcome.id is not None:
+        return id_hash_of(outcome.id.encode())
+    return id_hash_of(b64decode(outcome.id_base64)) if outcome.id_base64 is not None else None
 
 
 def _receipt_of(message: Message) -> Receipt | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from delaytopic_api.relay import Ending
 from delaytopic_audit.errors import CannotJudge
 from delaytopic_audit.model.manifest import (
     Asked,
@@ -61,10 +62,15 @@ class Request:
     restarts: bool = False
     number: int = 1
     """For an audit that begins anew."""
+    outcomes: str | None = None
+    """The topic of outcomes; None without one."""
+    told: Sequence[Ending] = ()
+    """The endings that it has to tell."""
 
     def role_of(self, topic: str) -> Role:
         """Return the part that a topic plays for the DelayTopic."""
-        return {self.source: Role.SOURCE, self.dead_letter: Role.DEAD_LETTER}.get(topic, Role.TARGET)
+        of_others = {self.source: Role.SOURCE, self.dead_letter: Role.DEAD_LETTER, self.outcomes: Role.OUTCOMES}
+        return of_others.get(topic, Role.TARGET)
 
 
 def make_plan(
@@ -73,11 +79,14 @@ def make_plan(
     """Return the plan of the next run; raises CannotJudge with every reason there is.
 
     `last` is what the last run has left, after which this one goes on. Only the three topics of the DelayTopic, and the
-    targets that records have asked for, have to be fit to be judged. Without anything `learned` of their rules, source
+    targets that records have asked for, have to be fit to be judged, and the topic of outcomes if it is there. Without
+    anything `learned` of their rules, source
     records are read by the DelayTopic as it is.
     """
     before = None if request.restarts else last
     needed = [request.source, request.target, request.dead_letter, *(before.named if before is not None else [])]
+    outcomes = request.outcomes if request.outcomes in states else None
+    needed += [outcomes] if outcomes is not None else []
     reasons = [reason for topic in dict.fromkeys(needed) for reason in _reasons(request, topic, states, before)]
     if reasons:
         raise CannotJudge(reasons)
@@ -94,6 +103,8 @@ def make_plan(
         source=request.source,
         target=request.target,
         dead_letter=request.dead_letter,
+        outcomes=outcomes,
+        told=list(request.told) if outcomes is not None else [],
         trusts_any_clock=request.trusts_any_clock,
         rules=request.rules,
         topics=[_planned(request, state) for state in states.values()],
@@ -102,8 +113,13 @@ def make_plan(
         generations=generations,
         unjudged=unjudged(generations, ranges, request.target, before.plan.unjudged if before is not None else []),
         doubtful=_doubtful(generations, source, ranges, scope, before),
-        remarks=[] if learned is None else list(learned.remarks),
+        remarks=[*_unread_outcomes(request, states), *(learned.remarks if learned is not None else ())],
     )
+
+
+def _unread_outcomes(request: Request, states: Mapping[str, TopicState]) -> Iterator[str]:
+    if request.outcomes is not None and request.outcomes not in states:
+        yield f"The topic of outcomes {request.outcomes} does not exist: what it has to tell is not judged."
 
 
 def _planned(request: Request, state: TopicState) -> PlannedTopic:
@@ -112,10 +128,14 @@ def _planned(request: Request, state: TopicState) -> PlannedTopic:
 
 
 def _ranges(request: Request, state: TopicState, last: State | None) -> Iterator[Range]:
-    """Yield ranges from the last run's end on; in the first run from its beginning, of added partitions all."""
+    """Yield ranges from the last run's end on; in the first run from its beginning, of added partitions all.
+
+    A topic of outcomes that earlier runs did not read is read from now on: part of it they may have read before that.
+    """
     positions, role = _positions(last) if _is_known(state, last) else {}, request.role_of(state.topic)
+    from_now_on = role is Role.OUTCOMES and last is not None and not _is_known(state, last)
     for partition, offsets in sorted(state.partitions.items()):
-        first = offsets.begin if last is None else offsets.low
+        first = offsets.end if from_now_on else offsets.begin if last is None else offsets.low
         start = positions.get((state.topic, partition), first)
         yield Range(topic=state.topic, role=role, partition=partition, start=start, end=offsets.end)
 
@@ -189,7 +209,7 @@ def _reasons(request: Request, topic: str, states: Mapping[str, TopicState], las
 
 def _of_settings(state: TopicState, role: Role, trusts_any_clock: bool) -> Iterator[str]:
     clock = state.settings.get("message.timestamp.type", BROKERS_CLOCK)
-    if role is not Role.DEAD_LETTER and clock != BROKERS_CLOCK and not trusts_any_clock:
+    if role not in (Role.DEAD_LETTER, Role.OUTCOMES) and clock != BROKERS_CLOCK and not trusts_any_clock:
         yield (
             f"the {role} topic {state.topic} has message.timestamp.type={clock}: its times are whatever producers"
             f" wrote, so nobody can say when a record arrived; set {BROKERS_CLOCK}, which holds for records from then"

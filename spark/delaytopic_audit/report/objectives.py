@@ -66,6 +66,11 @@ def bad_of(counts: Counts) -> int:
     return counts.late + counts.lost + counts.misdirected
 
 
+def bad_outcomes(counts: Counts) -> int:
+    """Count what is wrong with records on the topic of outcomes."""
+    return counts.untold + counts.told_twice + counts.untrue
+
+
 def due_of(counts: Counts) -> int:
     """Count the records that had to arrive and were not excused."""
     return counts.on_time + bad_of(counts)
@@ -105,12 +110,19 @@ def _of_all_records(counts: Counts, rules: Rules) -> list[Objective]:
             (counts.unknown, "arrived without a source record"),
         ),
         ObjectiveName.NOT_EARLY: ((counts.early, "arrived before they were due"),),
+        ObjectiveName.TOLD: (
+            (counts.untold, "ended without an outcome"),
+            (counts.told_twice, "with more than one outcome"),
+            (counts.untrue, "with an outcome that is not true"),
+        ),
     }
     figures = {
         ObjectiveName.COMPLETE: (_ALL, counts.asked - missing),
         ObjectiveName.UNIQUE: (_ALL, max(0, arrived - counts.duplicated - counts.unwanted)),
         ObjectiveName.NOT_EARLY: (_ALL, max(0, arrived - counts.early)),
     }
+    if rules.tells:
+        figures[ObjectiveName.TOLD] = (_ALL, max(0, counts.told - counts.told_twice - counts.untrue))
     return [
         _objective(name, *numbers, bad[name], _told(said[name]), promised=promised or name is not ObjectiveName.UNIQUE)
         for name, numbers in figures.items()
@@ -127,6 +139,7 @@ def _bad_of_all(counts: Counts) -> dict[str, int]:
         ObjectiveName.COMPLETE: counts.lost + counts.misdirected,
         ObjectiveName.UNIQUE: counts.duplicated + counts.unwanted + counts.unknown,
         ObjectiveName.NOT_EARLY: counts.early,
+        ObjectiveName.TOLD: bad_outcomes(counts),
     }
 
 
@@ -195,6 +208,7 @@ def without_budget(rules: Rules) -> dict[str, bool]:
         ObjectiveName.COMPLETE: True,
         ObjectiveName.UNIQUE: rules.guarantee is Guarantee.EXACTLY_ONCE,
         ObjectiveName.NOT_EARLY: True,
+        ObjectiveName.TOLD: rules.tells,
     }
 
 

@@ -34,6 +34,7 @@ from delaytopic_audit.report.objectives import (
     MinuteCounts,
     added,
     bad_of,
+    bad_outcomes,
     budget,
     budget_before,
     burn_rates,
@@ -271,7 +272,7 @@ def _worst(minutes: Sequence[MinuteCounts]) -> list[WorstMinute]:
     def order(minute: MinuteCounts) -> tuple[int, int, int]:
         c = minute.counts
         return (
-            -(c.lost + c.misdirected + c.early + c.duplicated + c.unwanted + c.unknown),
+            -(c.lost + c.misdirected + c.early + c.duplicated + c.unwanted + c.unknown + bad_outcomes(c)),
             -minute.timely.late,
             minute.minute,
         )

@@ -6,12 +6,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from delaytopic_api.records import FIRST_MEANT_MS
+from delaytopic_api.relay import Ending
 from delaytopic_audit.model.words import MINUTE_MS, Kind
 from delaytopic_audit.tables.schemas import COMMANDS, OVERDUE, RECORDS
 
 _PLACE = ("delay_topic", "partition", "offset")
 """The coordinates of a source record."""
-_OUTCOMES = (Kind.DELIVERED, Kind.DEAD_LETTER, Kind.PUT_OFF, Kind.RESOLVED)
+_OUTCOMES = (Kind.DELIVERED, Kind.DEAD_LETTER, Kind.PUT_OFF, Kind.RESOLVED, Kind.TOLD)
 
 
 def is_kind(*kinds: Kind) -> Column:
@@ -39,9 +40,9 @@ def asks(extract: DataFrame) -> DataFrame:
 
 
 def commands(extract: DataFrame) -> DataFrame:
-    """Return the commands that name an id."""
-    named = is_kind(Kind.SCHEDULE, Kind.CANCEL, Kind.POSTPONE, Kind.RULE) & sf.col("id_hash").isNotNull()
-    return extract.filter(named).select(*COMMANDS.names)
+    """Return the commands that name an id, and what is told of cancels that met nothing."""
+    given = is_kind(Kind.SCHEDULE, Kind.CANCEL, Kind.POSTPONE, Kind.RULE) | is_denial()
+    return extract.filter(given & sf.col("id_hash").isNotNull()).select(*COMMANDS.names)
 
 
 def overdue(extract: DataFrame) -> DataFrame:
@@ -60,8 +61,10 @@ def is_ancient() -> Column:
 
 
 def deliveries(extract: DataFrame, all_overdue: DataFrame | None) -> DataFrame:
-    """Return deliveries at their deadlines: the receipt's due time, or the append time of an overdue source record."""
-    found = extract.filter(is_kind(Kind.DELIVERED))
+    """Return deliveries, and what is told with a due time, at their deadlines: this due time, or the append time of an
+    overdue source record.
+    """
+    found = extract.filter(is_kind(Kind.DELIVERED) | (is_kind(Kind.TOLD) & ~is_denial() & sf.col("due_ms").isNotNull()))
     if all_overdue is None:
         return found.withColumn("deadline_ms", sf.col("due_ms")).select(*RECORDS.names)
     appended = all_overdue.select(*_PLACE, sf.col("append_ms").alias("asked_ms"))
@@ -71,8 +74,8 @@ def deliveries(extract: DataFrame, all_overdue: DataFrame | None) -> DataFrame:
 
 
 def answers(extract: DataFrame) -> DataFrame:
-    """Return dead letters, what was put off, and what is followed by an occurrence: outcomes that do not know the
-    deadlines of their source records.
+    """Return dead letters, what is told of records without a due time, what was put off, and what is followed by an
+    occurrence: outcomes that do not know the deadlines of their source records.
     """
     kind = sf.when(is_put_off(), int(Kind.PUT_OFF)).otherwise(int(Kind.RESOLVED))
     written_again = extract.filter(is_put_off() | is_occurrence()).withColumns(
@@ -86,7 +89,17 @@ def answers(extract: DataFrame) -> DataFrame:
             "reason": sf.lit(None).cast("string"),
         }
     )
-    return extract.filter(is_kind(Kind.DEAD_LETTER)).unionByName(written_again)
+    return extract.filter(is_kind(Kind.DEAD_LETTER) | is_untimed()).unionByName(written_again)
+
+
+def is_denial() -> Column:
+    """Return the condition that a row tells of a cancel that it met nothing; its place is that of the cancel."""
+    return is_kind(Kind.TOLD) & (sf.col("reason") == str(Ending.NOT_PENDING))
+
+
+def is_untimed() -> Column:
+    """Return the condition that a row tells of a source record without a due time."""
+    return is_kind(Kind.TOLD) & sf.col("due_ms").isNull() & ~is_denial()
 
 
 def is_put_off() -> Column:

@@ -37,6 +37,7 @@ def judged_alike(records: DataFrame) -> DataFrame:
         sf.lit(False).alias("unwanted"),
         sf.when(delivered, sf.col("append_ms") - sf.col("deadline_ms")).alias("lateness_ms"),
         *(*_PLACE, "reason"),
+        *_not_told(),
     ).select(*JUDGED.names)
 
 
@@ -59,9 +60,16 @@ def judged_one_by_one(records: DataFrame, withdrawn: DataFrame) -> DataFrame:
             ),
             *(sf.coalesce(f"first.{name}", f"letter.{name}").alias(name) for name in _PLACE),
             sf.col("letter.reason").alias("reason"),
+            *_not_told(),
         )
         .select(*JUDGED.names)
     )
+
+
+def _not_told() -> list[Column]:
+    """Return the columns of what a topic of outcomes tells, where nobody is told anything."""
+    nothing = {"outcomes": sf.lit(0).cast("long"), "untold": sf.lit(False), "untrue": sf.lit(None).cast("string")}
+    return [*(column.alias(name) for name, column in nothing.items()), sf.lit(False).alias("awaited")]
 
 
 def _joined(records: DataFrame) -> DataFrame:
@@ -130,12 +138,13 @@ def withdrawals(schedules: DataFrame, commands: DataFrame) -> DataFrame:
         "offset",
         sf.lead("kind").over(by_offset).alias("by"),
         sf.lead("append_ms").over(by_offset).alias("withdrawn_ms"),
+        sf.lead("offset").over(by_offset).alias("by_offset"),
     )
     found = named.join(following, [*_ID, "offset"])
     in_time = sf.col("withdrawn_ms") <= sf.col("deadline_ms") + sf.col("grace_ms")
     certain = (sf.col("withdrawn_ms") + sf.col("grace_ms") <= sf.col("deadline_ms")).alias("certain")
     never = [sf.lit(None).cast("long").alias(name) for name in ("from_ms", "until_ms")]
-    rows = found.filter(in_time).select(*_SOURCE, minute(), "by", certain, *never)
+    rows = found.filter(in_time).select(*_SOURCE, minute(), "by", certain, *never, "by_offset", "withdrawn_ms")
     return rows.select(*WITHDRAWALS.names)
 
 
@@ -162,7 +171,11 @@ def postponements(schedules: DataFrame, commands: DataFrame) -> DataFrame:
         sf.col("append_ms").alias("moved_ms"),
     )
     following = ordered.filter(plain).select(
-        *_ID, (sf.col("turn") - 1).alias("turn"), sf.col("kind").alias("by"), sf.col("append_ms").alias("withdrawn_ms")
+        *_ID,
+        (sf.col("turn") - 1).alias("turn"),
+        sf.col("kind").alias("by"),
+        sf.col("append_ms").alias("withdrawn_ms"),
+        sf.col("offset").alias("by_offset"),
     )
     moves_it = (sf.col("moved_at") > sf.col("place")) & (sf.col("to_ms") > sf.col("deadline_ms"))
     surely = moves_it & (sf.col("moved_ms") + sf.col("grace_ms") <= sf.col("deadline_ms"))
@@ -181,7 +194,10 @@ def postponements(schedules: DataFrame, commands: DataFrame) -> DataFrame:
     surely_ended = sf.coalesce(sf.col("withdrawn_ms") + sf.col("grace_ms") <= sf.col("deadline_ms"), sf.lit(False))
     certain = surely_ended | sf.col("from_ms").isNotNull()
     return (
-        found.select(*_SOURCE, minute(), by.alias("by"), certain.alias("certain"), "from_ms", "until_ms")
+        found.select(
+            *(*_SOURCE, minute(), by.alias("by"), certain.alias("certain")),
+            *("from_ms", "until_ms", "by_offset", "withdrawn_ms"),
+        )
         .filter(sf.col("by").isNotNull())
         .select(*WITHDRAWALS.names)
     )

@@ -65,7 +65,10 @@ RECORDS: Final = _table(
     at_offset=_LONG,
     reason=_TEXT,
 )
-"""Asks and outcomes, each at its deadline: due time, or when the source record was appended if that was later."""
+"""Asks and outcomes, each at its deadline: due time, or when the source record was appended if that was later.
+
+Of what is told, `topic`, `at_partition` and `at_offset` are the place that it names: of the delivered record, of the
+dead letter, or of the command that ended the schedule."""
 
 COMMANDS: Final = _table(
     delay_topic=_INT,
@@ -77,7 +80,7 @@ COMMANDS: Final = _table(
     due_ms=_LONG,
     at_offset=_LONG,
 )
-"""Schedules and cancels with an id, and what puts one off."""
+"""Schedules and cancels with an id, what puts one off, and the places of cancels that are told to have met nothing."""
 
 OVERDUE: Final = _table(delay_topic=_INT, partition=_INT, offset=_LONG, append_ms=_LONG)
 """Schedules that were due before they were appended: their outcomes don't know their deadline."""
@@ -99,10 +102,13 @@ WITHDRAWALS: Final = _table(
     certain=_TRUTH,
     from_ms=_LONG,
     until_ms=_LONG,
+    by_offset=_LONG,
+    withdrawn_ms=_LONG,
 )
 """Schedules that a later command of their id ended (`by` SCHEDULE: replaced), put off or may have ended.
 
-One that is put off has its new time between `from_ms`, which was surely read in time, and `until_ms`."""
+One that is put off has its new time between `from_ms`, which was surely read in time, and `until_ms`. `by_offset` is
+where the command is, and `withdrawn_ms` when it was appended."""
 
 JUDGED: Final = _table(
     delay_topic=_INT,
@@ -120,14 +126,24 @@ JUDGED: Final = _table(
     at_partition=_INT,
     at_offset=_LONG,
     reason=_TEXT,
+    outcomes=_LONG,
+    untold=_TRUTH,
+    untrue=_TEXT,
+    awaited=_TRUTH,
 )
-"""One row for each source record of a graded minute, and for each outcome without one."""
+"""One row for each source record of a graded minute, and for each outcome without one.
+
+`outcomes` is the number of its records on the topic of outcomes, `untrue` the word of one that is not true. `awaited`:
+its outcome may be on its way."""
 
 COUNTS: Final = (
     *("asked", "delivered", "on_time", "late", "early", "lost", "misdirected", "duplicated", "copies"),
     *("unwanted", "unknown", "cancelled", "replaced", "dead_lettered"),
+    *("told", "untold", "told_twice", "retold", "untrue"),
 )
-TELLING: Final = tuple(name for name in COUNTS if name not in ("asked", "delivered", "on_time", "copies"))
+TELLING: Final = tuple(
+    name for name in COUNTS if name not in ("asked", "delivered", "on_time", "copies", "told", "retold")
+)
 """The counts of what findings speak of."""
 VERDICTS: Final = _table(
     delay_topic=_INT,
@@ -137,7 +153,8 @@ VERDICTS: Final = _table(
     latest_ms=_LONG,
     within=MapType(_LONG, _LONG),
 )
-"""The fates of the records of one source partition in one minute. `copies` are those beyond the first. `within` has the
+"""The fates of the records of one source partition in one minute. `copies` are those beyond the first, and `retold`
+the same of outcomes. `within` has the
 number that were delivered at most so many ms late, for each further threshold that the minute was graded by."""
 
 FINDINGS: Final = _table(
@@ -175,10 +192,14 @@ MEMBERS: Final = _table(
     clock_tolerance_ms=_LONG,
     max_skew_ms=_LONG,
     thresholds=ArrayType(_LONG),
+    tells_once=_TRUTH,
+    telling=MapType(_TEXT, _LONG),
+    settled_ms=_LONG,
 )
 """The rules of DelayTopics, of which `allowed_ms` is `lateness_ms`, and the minutes that a run grades of them: those
 from `open_from`, up to and without `closed`, for the first time, and those from `floor` on again. One that the run does
-not judge is only remembered."""
+not judge is only remembered. `telling` has the endings that a topic of outcomes has to tell, each with the time from
+which on an untold one is a fault; what ended after `settled_ms` may be told yet."""
 
 PLACES: Final = _table(delay_topic=_INT, partition=_INT, first_offset=_LONG, unjudged=_RANGES, forgotten=_RANGES)
 """Of a source partition: where its audit began, the offsets that are not judged, and those that were forgotten."""
@@ -186,6 +207,9 @@ PLACES: Final = _table(delay_topic=_INT, partition=_INT, first_offset=_LONG, unj
 GRADED: Final = _table(delay_topic=_INT, minute=_LONG, is_odd=_TRUTH, is_again=_TRUTH)
 """The minutes that a run grades: `is_odd` where asks and outcomes have to be joined, `is_again` where an earlier run
 has graded them."""
+
+AWAITED: Final = _table(delay_topic=_INT, minute=_LONG)
+"""Graded minutes with an end whose outcome may have been on its way."""
 
 WINDOWS: Final = _table(
     delay_topic=_INT,

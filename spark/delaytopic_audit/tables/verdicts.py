@@ -44,6 +44,11 @@ def sums(judged: DataFrame, thresholds: Sequence[int]) -> DataFrame:
         sf.sum(sf.when(unknown, sf.col("copies")).otherwise(0)).alias("unknown"),
         sf.max("lateness_ms").alias("latest_ms"),
         *(sf.count_if(_is(outcome)).alias(name) for name, outcome in _OUTCOME_NAMES.items()),
+        sf.count_if(sf.col("outcomes") > 0).alias("told"),
+        sf.count_if(sf.col("untold")).alias("untold"),
+        sf.count_if(_is_told_twice()).alias("told_twice"),
+        sf.sum(sf.greatest(sf.col("outcomes") - 1, sf.lit(0))).alias("retold"),
+        sf.count_if(sf.col("untrue").isNotNull()).alias("untrue"),
         *(
             sf.count_if(delivered & (sf.col("lateness_ms") <= each_ms)).alias(_within(each_ms))
             for each_ms in thresholds
@@ -88,12 +93,16 @@ def findings(judged: DataFrame) -> DataFrame:
         Finding.EARLY: sf.col("early"),
         Finding.LATE: _is(Outcome.DELIVERED) & (sf.col("lateness_ms") > sf.col("allowed_ms")),
         Finding.UNWANTED: sf.col("unwanted"),
+        Finding.UNTOLD: sf.col("untold"),
+        Finding.TOLD_TWICE: _is_told_twice(),
+        Finding.UNTRUE: sf.col("untrue").isNotNull(),
     }
     names = sf.filter(
         sf.array(*(sf.when(holds, str(name)) for name, holds in said.items())), lambda name: name.isNotNull()
     )
     rows = judged.withColumn("findings", names).filter(sf.size("findings") > 0)
-    return rows.withColumn("finding", sf.explode("findings")).select(*FINDINGS.names)
+    reason = sf.when(sf.col("finding") == str(Finding.UNTRUE), sf.col("untrue")).otherwise(sf.col("reason"))
+    return rows.withColumn("finding", sf.explode("findings")).withColumn("reason", reason).select(*FINDINGS.names)
 
 
 def histogram(summed: DataFrame) -> DataFrame:
@@ -114,6 +123,10 @@ def bucket_of(lateness_ms: Column) -> Column:
 
 def _is(outcome: Outcome) -> Column:
     return sf.col("outcome") == str(outcome)
+
+
+def _is_told_twice() -> Column:
+    return (sf.col("outcomes") > 1) & sf.col("tells_once")
 
 
 def _is_duplicated() -> Column:

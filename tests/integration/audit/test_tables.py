@@ -31,6 +31,7 @@ def ruled(rows: DataFrame, *thresholds: int, **others: int) -> DataFrame:
     """Rows with usual rules beside them, or with some others."""
     rules = {"allowed_ms": 100, "grace_ms": 1_000, "clock_tolerance_ms": 5, "max_skew_ms": 250, **others}
     columns = {name: sf.lit(value).cast("long") for name, value in rules.items()}
+    columns["tells_once"] = sf.lit(True)
     return rows.withColumns({**columns, "thresholds": sf.array(*(sf.lit(each).cast("long") for each in thresholds))})
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from delaytopic_audit.model.report import Counts, Objective, ObjectiveName, Report, Verdict
+from delaytopic_audit.model.words import FAULTS
 from delaytopic_audit.report.html.charts import BOX, attainment_chart, budget_left, lateness_chart
 from delaytopic_audit.report.text import NOTHING, instant, instant_ms, milliseconds, number, share
 
@@ -23,10 +24,18 @@ _OBJECTIVE_NAMES: Mapping[str, str] = {
     ObjectiveName.COMPLETE: "complete",
     ObjectiveName.UNIQUE: "once",
     ObjectiveName.NOT_EARLY: "not early",
+    ObjectiveName.TOLD: "told",
 }
 _FAULT_COLUMNS = ("late", "lost", "duplicated", "early", "misdirected", "unwanted", "unknown")
-_OUTCOME_COLUMNS = ("asked", "delivered", "on_time", *_FAULT_COLUMNS, "cancelled", "replaced", "dead_lettered")
+_TOLD_COLUMNS = ("untold", "told_twice", "untrue")
+"""Faults of the topic of outcomes, which few DelayTopics have."""
+_OUTCOME_COLUMNS = (
+    *("asked", "delivered", "on_time", *_FAULT_COLUMNS, "cancelled", "replaced", "dead_lettered"),
+    *("told", *_TOLD_COLUMNS, "retold"),
+)
 _OPEN_UP_TO = 20
+_FIRST_OF = 3
+"""Records that the opening names of each fault."""
 
 
 def html_page(report: Report) -> str:
@@ -40,11 +49,15 @@ def html_page(report: Report) -> str:
 def _drawings(report: Report) -> dict[str, Any]:
     """Return the parts of a report with a verdict that the template draws."""
     timely = next(each for each in report.objectives if each.name == ObjectiveName.TIMELY)
+    tells = any(each.name == ObjectiveName.TOLD for each in report.objectives)
     return {
         "objective": timely.objective,
         "attainment": attainment_chart(report, float(timely.objective.rstrip("%")) / 100),
         "lateness": lateness_chart(report),
         "counts": report.counts or Counts(),
+        # What an objective with a budget allows for has broken nothing.
+        "broke": [each for each in report.findings if report.verdict is Verdict.MISSED and each.finding in FAULTS],
+        "fault_columns": _FAULT_COLUMNS + (_TOLD_COLUMNS if tells else ()),
     }
 
 
@@ -73,7 +86,7 @@ def _environment() -> Environment:
     environment.globals |= {
         "box": BOX,
         "budget_left": budget_left,
-        "fault_columns": _FAULT_COLUMNS,
+        "first_of": _FIRST_OF,
         "nothing": NOTHING,
         "objective_name": _objective_name,
         "objective_verdicts": _OBJECTIVE_VERDICTS,

@@ -11,7 +11,7 @@ from tests.unit.audit.messages import FakeMessage, config_for, reading
 
 from delaytopic_api.documents import member
 from delaytopic_api.records import DeadLetter, dead_letter_headers
-from delaytopic_api.relay import RelayConfig, RelaySchedule
+from delaytopic_api.relay import Ending, Outcome, RecordPlace, RelayConfig, RelaySchedule
 from delaytopic_api.values import Dialect
 from delaytopic_audit.model.manifest import Role
 from delaytopic_audit.model.words import FOLLOWS, Kind
@@ -103,6 +103,57 @@ def test_dead_letters_of_other_sources_are_foreign() -> None:
 
     assert decode(FakeMessage(("a.dlq", 0, 4), headers))[0] == Kind.FOREIGN
     assert decode(FakeMessage(("a.dlq", 0, 4), None))[0] == Kind.FOREIGN
+
+
+SOURCE, PLACE = RecordPlace(topic="a", partition=3, offset=12345), RecordPlace(topic="b", partition=1, offset=9)
+BY = RecordPlace(topic="a", partition=3, offset=12350)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "row"),
+    [
+        (
+            Outcome(outcome=Ending.DELIVERED, source=SOURCE, ended_ms=AT + 1, due_ms=AT, target=PLACE, id="x"),
+            (Kind.TOLD, 3, 12345, AT, AT + 9, True, AT + 1, None, "b", 1, 9, "Delivered"),
+        ),
+        (
+            Outcome(outcome=Ending.CANCELLED, source=SOURCE, ended_ms=AT + 1, due_ms=AT, ended_by=BY, id="x"),
+            (Kind.TOLD, 3, 12345, AT, AT + 9, True, AT + 1, None, None, 3, 12350, "Cancelled"),
+        ),
+        (
+            Outcome(outcome=Ending.REPLACED, source=SOURCE, ended_ms=AT + 1, due_ms=AT, ended_by=PLACE),
+            (Kind.TOLD, 3, 12345, AT, AT + 9, True, AT + 1, None, None, None, None, "Replaced"),
+        ),
+        (
+            Outcome(outcome=Ending.DEAD_LETTERED, source=SOURCE, ended_ms=AT + 1, reason="expired"),
+            (Kind.TOLD, 3, 12345, None, AT + 9, True, AT + 1, None, None, None, None, "DeadLettered"),
+        ),
+        (
+            Outcome(outcome=Ending.NOT_PENDING, source=BY, ended_ms=AT + 1, id="x"),
+            (Kind.TOLD, 3, 12350, None, AT + 9, True, AT + 1, id_hash_of(b"x"), None, None, None, "NotPending"),
+        ),
+        (
+            Outcome(outcome=Ending.NOT_PENDING, source=BY, ended_ms=AT + 1, id_base64="/w=="),
+            (Kind.TOLD, 3, 12350, None, AT + 9, True, AT + 1, id_hash_of(b"\xff"), None, None, None, "NotPending"),
+        ),
+    ],
+    ids=["delivered", "cancelled", "by a record elsewhere", "without a place", "not pending", "an id that is no text"],
+)
+def test_an_outcome_has_the_coordinates_of_its_source_and_names_a_place(
+    outcome: Outcome, row: tuple[object, ...]
+) -> None:
+    text = outcome.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+    assert decoder_for(Role.OUTCOMES, "o", CONFIG)(FakeMessage(("o", 3, 4), None, AT + 9, content=text)) == row
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, b"v", b'{"outcome": "Delivered", "endedMs": 1, "source": {"topic": "other", "partition": 0, "offset": 0}}'],
+    ids=["nothing", "no outcome", "of another source"],
+)
+def test_what_is_no_outcome_of_this_source_is_foreign(content: bytes | None) -> None:
+    assert decoder_for(Role.OUTCOMES, "o", CONFIG)(FakeMessage(("o", 3, 4), content=content))[0] == Kind.FOREIGN
 
 
 def test_batches_have_the_columns_of_the_extract() -> None:

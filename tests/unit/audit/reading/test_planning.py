@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delaytopic_api import Percent
+from delaytopic_api.relay import Ending
 from delaytopic_api.values import Guarantee
 from delaytopic_audit.errors import CannotJudge
 from delaytopic_audit.model.manifest import FirstOffset, Plan, Range, Role, RulesFrom, State
@@ -185,6 +186,47 @@ def test_a_target_that_records_ask_for_need_not_exist_unless_it_did_before() -> 
         "the target topic c was deleted since the last run: begin the audit anew with --restart",
     )
     assert make_plan(replace(REQUEST, restarts=True), states((0, 0, 1)), before).epoch == 2
+
+
+TELLING = replace(REQUEST, outcomes="o", told=[Ending.CANCELLED])
+
+
+def told(*partitions: tuple[int, int, int], **settings: str) -> dict[str, TopicState]:
+    """The usual topics, and one of outcomes."""
+    return {**states((0, 0, 1)), "o": state("o", *partitions, **settings)}
+
+
+def outcome_ranges(plan: Plan) -> list[tuple[int, int, int]]:
+    return [(each.partition, each.start, each.end) for each in plan.ranges if each.role is Role.OUTCOMES]
+
+
+def test_the_topic_of_outcomes_is_read_from_its_beginning_by_the_first_run_and_then_goes_on() -> None:
+    first = make_plan(TELLING, told((2, 2, 9), message_timestamp_type="CreateTime"), None)
+
+    second = make_plan(TELLING, told((2, 2, 12), (1, 1, 3)), committed(first))
+
+    assert (first.outcomes, first.told, outcome_ranges(first)) == ("o", [Ending.CANCELLED], [(0, 2, 9)])
+    assert outcome_ranges(second) == [(0, 9, 12), (1, 1, 3)]
+
+
+def test_a_topic_of_outcomes_that_runs_before_did_not_read_is_read_from_now_on() -> None:
+    first = committed(make_plan(REQUEST, states((0, 0, 1)), None))
+
+    second = make_plan(TELLING, told((2, 2, 9)), first)
+
+    assert outcome_ranges(second) == [(0, 9, 9)]
+
+
+def test_a_topic_of_outcomes_that_does_not_exist_is_remarked_on_and_nothing_is_told() -> None:
+    plan = make_plan(TELLING, states((0, 0, 1)), None)
+
+    assert (plan.outcomes, plan.told) == (None, [])
+    assert plan.remarks == ["The topic of outcomes o does not exist: what it has to tell is not judged."]
+
+
+def test_a_compacted_topic_of_outcomes_is_refused() -> None:
+    with pytest.raises(CannotJudge, match="the outcomes topic o is compacted"):
+        make_plan(TELLING, told((0, 0, 1), cleanup_policy="compact"), None)
 
 
 FORMER, LATTER = (RulesFrom(partition=0, offset=offset, rules=f"rules {offset}") for offset in (0, 5))

@@ -254,8 +254,29 @@ def test_a_threshold_that_none_may_miss_is_a_promise() -> None:
 
 
 def test_the_names_of_objectives_are_stable() -> None:
-    assert [str(name) for name in ObjectiveName] == ["Timely", "Complete", "Unique", "NotEarly"]
+    assert [str(name) for name in ObjectiveName] == ["Timely", "Complete", "Unique", "NotEarly", "Told"]
     assert [str(verdict) for verdict in Verdict] == ["Met", "Missed", "CannotJudge", "NotPromised"]
+
+
+def test_outcomes_are_graded_where_a_topic_has_to_tell_them() -> None:
+    rules = RULES.model_copy(update={"tells": True})
+    counts = GOOD.model_copy(update={"told": 97, "untold": 3, "told_twice": 2, "retold": 2, "untrue": 1})
+    minutes = [MinuteCounts(0, counts, None)]
+
+    *_, graded = objectives(minutes, rules)
+
+    assert graded.to_document() == {
+        "name": "Told",
+        "objective": "100%",
+        "attainment": "94%",
+        "good": 94,
+        "bad": 6,
+        "verdict": "Missed",
+        "sentence": "3 ended without an outcome, 2 with more than one outcome, 1 with an outcome that is not true",
+    }
+    assert [(each.objective, each.records) for each in faulty_hours(minutes, rules)] == [("Told", 6)]
+    assert "Told" not in {each.name for each in objectives(minutes, RULES)}
+    assert faulty_hours(minutes, RULES) == []
 
 
 def test_the_latest_hours_with_broken_promises_are_listed_by_objective() -> None:

@@ -129,6 +129,15 @@ def test_the_backlog_is_that_of_all_relays_that_answer_and_as_old_as_the_oldest_
     }
 
 
+def test_the_backlog_leaves_out_what_was_withdrawn_and_what_is_pending_for_decisions_does_not() -> None:
+    seen = fleet(page({"pending": 7, "withdrawn": 5}, {"pending": 2}, withdrawn=5))
+
+    found = backlog(seen, 600_000)
+
+    assert found is not None
+    assert (found.pending, seen.pending, seen.withdrawn) == (4, 9, 5)
+
+
 def test_without_an_answer_there_is_no_backlog_to_tell() -> None:
     assert backlog(fleet(RelayPage("relay-1", None, "does not answer")), 600_000) is None
 

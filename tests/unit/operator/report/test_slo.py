@@ -223,7 +223,7 @@ def test_whatever_a_status_holds_the_page_can_be_read_and_names_nothing_unknown(
     assert {each.name for each in families if each.name.startswith("delaytopic_slo_")} == {
         metric.name for metric in metric_names.SLO
     }
-    known = {*KEY, "Timely", "Complete", "Unique", "NotEarly", "0.5", "0.99", "0.999", "1h", "6h", "5.0"}
+    known = {*KEY, "Timely", "Complete", "Unique", "NotEarly", "Told", "0.5", "0.99", "0.999", "1h", "6h", "5.0"}
     assert labels - labels_of_process() <= known
     assert all(sample.value - sample.value == 0 for each in families for sample in each.samples)
 

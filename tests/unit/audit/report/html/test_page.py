@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -96,6 +97,21 @@ def test_each_further_threshold_has_its_card_and_its_budget() -> None:
         "Error budget of what is more than 1 min late",
     ]
     assert ["99.4% left" in page, "57.3% left" in page, "100.0% left" in page] == [True, True, True]
+
+
+def test_the_page_opens_with_the_budget_and_with_what_broke_since_when_and_in_which_records() -> None:
+    page = html_page(sample_report())
+
+    opening = page.partition("<h2>Before you trust")[0]
+    rows = re.findall(r"<tr><td>(.*?)</td>.*?>([0-9,]+)</td>\n<td>(.*?)</td>\n<td>(.*?)</td></tr>", opening)
+    assert "<span>error budget</span>" in opening
+    assert rows == [
+        ("lost", "3", "2026-11-21 01:45", "0:88000, 1:88017, 2:88034"),
+        ("duplicated", "2", "2026-11-21 01:45", "0:88000, 1:88017"),
+        ("early", "1", "2026-11-21 01:45", "0:88000"),
+        ("late", "1,395", "2026-11-21 01:45", "0:88000, 1:88017, 2:88034"),
+    ]
+    assert "What broke" not in html_page(sample_report(faulty=False))
 
 
 def test_the_top_tells_how_long_the_budget_lasts() -> None:
