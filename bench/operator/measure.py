@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -93,7 +94,7 @@ def crowd(plane: ControlPlane, bootstrap_servers: str, redis_url: str, directory
     for name in (namespace, relays, team):
         plane.client.create("/api/v1/namespaces", {"metadata": {"name": name}})
     kubeconfig = plane.kubeconfig_for_user(namespace, groups=["system:masters"])
-    operator = OperatorProcess(directory, kubeconfig, namespace, relays)
+    operator = OperatorProcess(directory, kubeconfig, namespace, relays, team)
     for_all = [TopicPlan(f"{team}.{each}", 1, {"message.timestamp.type": "LogAppendTime"}) for each in SHARED_TOPICS]
     create_topics(bootstrap_servers, for_all)
     of_class = {
@@ -112,9 +113,9 @@ def crowd(plane: ControlPlane, bootstrap_servers: str, redis_url: str, directory
             yield found
     finally:
         operator.kill()
-        plane.client.delete(of_path)
         # Nobody is left to take the finalizer away.
         plane.client.merge(of_path, {"metadata": {"finalizers": None}})
+        plane.client.delete(of_path)
         for name in (team, relays, namespace):
             plane.client.delete(f"/api/v1/namespaces/{name}")
 
@@ -222,7 +223,7 @@ def _write_keys(platform: Crowd) -> None:
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": KEYS},
-        "stringData": {"keys": secrets.token_hex(16)},
+        "data": {"keys": b64encode(secrets.token_hex(16).encode()).decode()},
     }
     platform.plane.client.apply(f"/api/v1/namespaces/{platform.relays}/secrets/{KEYS}", document)
 

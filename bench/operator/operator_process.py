@@ -20,8 +20,8 @@ AS_INSTALLED = {"resync": "5m", "poll": "15s", "statusInterval": "5m", "leaseDur
 class OperatorProcess(BenchProcess):
     """One with the settings that the chart installs."""
 
-    def __init__(self, directory: Path, kubeconfig: Path, namespace: str, relay_namespace: str) -> None:
-        """Write its configuration; relays run in `relay_namespace`."""
+    def __init__(self, directory: Path, kubeconfig: Path, namespace: str, relay_namespace: str, team: str) -> None:
+        """Write its configuration; DelayTopics are in the namespace `team`, and relays run in `relay_namespace`."""
         self._port = free_port()
         config = directory / "operator.yaml"
         document = {
@@ -29,6 +29,7 @@ class OperatorProcess(BenchProcess):
             "kind": "OperatorConfig",
             "namespace": namespace,
             "httpPort": self._port,
+            "watchNamespaces": [team],
             "relayNamespaces": [relay_namespace],
             **AS_INSTALLED,
         }
