@@ -12,8 +12,7 @@ from pathlib import Path
 
 import click
 from images.tools.binaries import kubernetes_programs
-from tests.cluster.control_plane import OwnControlPlane, custom_resource_definitions
-from tests.cluster.node.local_node import LocalNode
+from playground.kube.control_plane import OwnControlPlane, custom_resource_definitions
 
 from bench.figures.table import Table
 from bench.machine import describe_machine
@@ -44,10 +43,9 @@ def _measured(delay_topics: int, steady_s: float) -> Cost:
         folder, definitions = Path(name), custom_resource_definitions()
         with (
             OwnControlPlane(kubernetes_programs(), folder / "plane", before_controllers=definitions) as plane,
-            LocalNode(plane, folder / "node", name="bench") as node,
             KafkaServer(folder / "kafka") as kafka,
             RedisServer(folder / "redis") as redis,
-            crowd(plane, node, kafka, redis, folder) as platform,
+            crowd(plane, kafka.bootstrap_servers, redis.url, folder) as platform,
         ):
             return measure(platform, delay_topics, steady_s, lambda line: click.echo(line, err=True))
 

@@ -12,10 +12,10 @@ from threading import Event, Thread
 from typing import Any, Self
 
 from playground.kube.kube_client import KubeClient, Object, RequestRefused, Watch
-from tests.support.relay.statuses import relay_status, shard
 from urllib3.exceptions import HTTPError
 
-from delaytopic_api.relay import DueBin, RelayStatus, ShardState
+from delaytopic_api.relay import DueBin, RelayState, RelayStatus, ShardState, ShardStatus
+from delaytopic_api.values import BackendType, Guarantee
 from delaytopic_operator.observe.relay_pages import DEFAULT_PORT
 
 PENDING = 1_000
@@ -124,8 +124,36 @@ def status_of(pod: str, delay_topic: str, started_ms: int, now_ms: int) -> Relay
     """Return what a relay says that delivers on time, with records due in the next ten minutes."""
     first_ms = now_ms - now_ms % BIN_MS
     bins = [DueBin(up_to_ms=first_ms + each * BIN_MS, records=PENDING // BINS) for each in range(1, BINS + 1)]
-    counts: dict[str, Any] = {"pending": PENDING, "overdue": 0, "ingest_lag": 0, "next_due_ms": now_ms + BIN_MS}
-    held = shard(0, ShardState.DELIVERING).model_copy(update={**counts, "buckets": [], "due_histogram": bins})
-    usual: dict[str, Any] = {"second_clock": None, "unanswered": [], "started_at_ms": started_ms, "as_of_ms": now_ms}
-    about = {"relay": pod, "delay_topic": delay_topic, "due_histogram": bins, "shards": [held]}
-    return relay_status(**usual, **about, **counts)
+    next_due_ms = now_ms + BIN_MS
+    held = ShardStatus(
+        partition=0,
+        state=ShardState.DELIVERING,
+        committed_offset=0,
+        position=0,
+        pending=PENDING,
+        overdue=0,
+        ingest_lag=0,
+        next_due_ms=next_due_ms,
+        due_histogram=bins,
+    )
+    return RelayStatus(
+        relay=pod,
+        delay_topic=delay_topic,
+        started_at_ms=started_ms,
+        as_of_ms=now_ms,
+        state=RelayState.RUNNING,
+        guarantee=Guarantee.EXACTLY_ONCE,
+        backend=BackendType.REDIS_ZSET,
+        speedups=True,
+        delivered_total=0,
+        dead_lettered_total=0,
+        superseded_total=0,
+        cancelled_total=0,
+        pending=PENDING,
+        overdue=0,
+        ingest_lag=0,
+        memory_bytes=4_096,
+        next_due_ms=next_due_ms,
+        shards=[held],
+        due_histogram=bins,
+    )

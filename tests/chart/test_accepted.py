@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import Object
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.support.chart.helm import NAMESPACES, RESTRICTED, VALUES, ChartHelm
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import Object, RequestRefused
-from tests.cluster.control_plane import ControlPlane
 from tests.harness.names import unique
 from tests.support.chart.helm import ChartHelm
 from tests.support.relay.process import wait_for

@@ -10,9 +10,9 @@ import yaml
 from charts.tools.kustomize import BASE, NAMESPACE
 from charts.tools.places import CHART, GITOPS
 from images.tools.binaries import Programs
+from playground.kube.control_plane import OwnControlPlane
 from playground.kube.kubectl import Kubectl
 from tests.cluster.access import Access, allowed
-from tests.cluster.control_plane import OwnControlPlane
 from tests.harness.fixtures import prepared
 from tests.support.chart.foreign_definitions import foreign_definitions
 from tests.support.chart.helm import BARE, EVERYTHING, NAMESPACES, RESTRICTED, TRY, ChartHelm, named

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playground.kube.control_plane import OwnControlPlane
 from tests.chart.test_access import SCOPES
 from tests.cluster.access import done
-from tests.cluster.control_plane import OwnControlPlane
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.chart.helm import ChartHelm

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from playground.kube.awaiting import await_object
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import Object
 from tests.cluster.access import Access, may
-from tests.cluster.control_plane import ControlPlane
 from tests.harness.names import unique
 from tests.support.chart.helm import ChartHelm, of_kind
 

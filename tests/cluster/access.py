@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from playground.kube.kube_client import KubeClient, Object
-from tests.cluster.audit import Call
+from playground.kube.request_log import Call
 
 _REVIEWS = "/apis/authorization.k8s.io/v1"
 # What everybody may ask about themselves.

@@ -34,8 +34,8 @@ from typing import Protocol
 import pytest
 from images.tools import binaries
 from images.tools.binaries import Programs
+from playground.kube.control_plane import ControlPlane, OwnControlPlane, custom_resource_definitions
 from playground.kube.helm import Helm
-from tests.cluster.control_plane import ControlPlane, OwnControlPlane, custom_resource_definitions
 from tests.cluster.node.local_node import NODE_LABEL, LocalNode
 from tests.harness.fixtures import prepared
 from tests.harness.names import unique

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import RequestRefused
 from tests.cluster.access import Access, allowed, done, may
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 
 from delaytopic_process.waiting import wait_until

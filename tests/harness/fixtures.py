@@ -16,7 +16,7 @@ import pytest
 from images.tools import binaries
 from images.tools.binaries import Programs
 from images.tools.go_builds import ProgramsMissingError
-from tests.cluster.control_plane import ControlPlane
+from playground.kube.control_plane import ControlPlane
 from tests.harness.shared_servers import SharedKafka, SharedRedis, ask_for
 
 from delaytopic_local.servers.kafka_server import KafkaServer

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
 from images.tools.binaries import kubernetes_programs
-from tests.cluster.control_plane import OwnControlPlane, custom_resource_definitions
+from playground.kube.control_plane import OwnControlPlane, custom_resource_definitions
 from tests.support.servers.secure_servers import SecureKafka, secure_kafka
 from tests.support.servers.tls import Certificates, make_certificates
 

@@ -1,18 +1,22 @@
-"""Edge: reads what relays and audits say of themselves, in parallel, within a deadline.
+"""Edge: reads what relays and audits say of themselves, side by side, within a deadline.
 
-A pod may be a tenant's: whatever it answers costs a bounded time, connections of its own and a bounded memory.
+A pod may be a tenant's: whatever it answers costs a bounded time, connections of its own and a bounded memory. Whoever
+reads waits for all of its pods at once, in no other thread: thousands of pages come in every few seconds, and a thread
+and http.client's headers cost more than a page.
 """
 
 from __future__ import annotations
 
+import os
+import selectors
 import socket
-from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
-from threading import Lock
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from errno import EINPROGRESS
+from http.client import BadStatusLine, HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
+from io import BytesIO
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 
 from pydantic import ValidationError
 
@@ -29,147 +33,199 @@ MOST_BYTES: Final = 8 << 20
 MOST_VALUES: Final = 240_000
 """In all these pages: each is an object in memory, however short it is written. A partition has 8 to 20."""
 MOST_AT_ONCE: Final = 8
-"""Of one DelayTopic; its pods must not take the threads of others."""
+"""Of one DelayTopic: one that has thousands of pods does not have thousands of connections."""
 CHUNK_BYTES: Final = 1 << 16
-LATE_SECONDS: Final = 1.0
-"""The time after the deadline at which a connection that does not come about is given up; others are ended at once."""
+HEAD_ENDS: Final = b"\r\n\r\n"
 
 Document = dict[str, Any]
 
 
 class RelayPages:
-    """Thread-safe; all reconciliations share the threads."""
-
-    def __init__(self, at_once: int = 32) -> None:
-        """Read `at_once` pages at the same time; others wait."""
-        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="relay-pages")
+    """Thread-safe."""
 
     def read(self, pods: Sequence[Document], deadline_s: float) -> list[RelayPage]:
         """Read the page of each pod, in their order; never raises, and answers within the deadline."""
         late = f"did not answer within {deadline_s:g} s"
         pages = [RelayPage(pod["metadata"]["name"], None, late) for pod in pods]
-        reading = _Reading(monotonic() + deadline_s)
-        open_ones: dict[Future[RelayPage], int] = {}
-        for place, pod in enumerate(pods):
-            address = page_address(pod)
-            if address is None:
-                pages[place] = RelayPage(pages[place].pod, None, "has no address yet")
-                continue
-            while len(open_ones) >= MOST_AT_ONCE and not reading.is_over:
-                _take(open_ones, pages, reading)
-            if not reading.is_over:
-                open_ones[self._threads.submit(reading.page, pages[place].pod, address)] = place
-        while open_ones and not reading.is_over:
-            _take(open_ones, pages, reading)
-        reading.end()
-        for read in open_ones:
-            read.cancel()
-        return pages
+        addresses = [page_address(pod) for pod in pods]
+        asked = {place: address for place, address in enumerate(addresses) if address is not None}
+        for place, answer in _answers(asked, STATUS, monotonic() + deadline_s):
+            pages[place] = _page(pages[place].pod, asked[place], answer)
+        no_address = "has no address yet"
+        return [page if place in asked else RelayPage(page.pod, None, no_address) for place, page in enumerate(pages)]
 
     def fetch(self, pod: Mapping[str, Any], path: str, deadline_s: float) -> bytes | None:
         """Return another page of one pod; None where it does not come within the deadline."""
         address = page_address(pod)
-        if address is None:
-            return None
-        reading = _Reading(monotonic() + deadline_s)
-        read = self._threads.submit(reading.data, address, path)
-        wait([read], deadline_s)
-        reading.end()
-        read.cancel()
+        asked = {0: address} if address is not None else {}
+        for _, answer in _answers(asked, path, monotonic() + deadline_s):
+            return None if isinstance(answer, Exception) else answer
+        return None
+
+
+Answer = bytes | OSError | HTTPException | ValueError
+"""The body of an answer, or why there is none."""
+
+
+def _page(name: str, address: str, answer: Answer) -> RelayPage:
+    if isinstance(answer, OSError | HTTPException):
+        return RelayPage(name, None, f"cannot be reached at {address}: {type(answer).__name__}")
+    if isinstance(answer, ValueError):
+        return RelayPage(name, None, str(answer))
+    try:
+        return RelayPage(name, RelayStatus.model_validate_json(answer, by_alias=True, by_name=False), None)
+    except ValidationError as error:
+        problems = error.error_count()
+        return RelayPage(name, None, f"answers something else than a relay's status ({problems} problems)")
+
+
+def _answers(asked: Mapping[int, str], path: str, ends_s: float) -> Iterator[tuple[int, Answer]]:
+    """Ask each address for a path, some at once; yield the answers as they come, until the end at most."""
+    waiting, limits = deque(asked.items()), _Limits()
+    exchanges: dict[int, _Exchange] = {}
+    # For some sockets that are gone in a moment, poll takes half the system calls of epoll.
+    with selectors.PollSelector() as selector:
         try:
-            return read.result(0) if read.done() else None
-        except (OSError, HTTPException, ValueError, CancelledError):
-            return None
+            while (waiting or exchanges) and (left_s := ends_s - monotonic()) > 0:
+                begun = [waiting.popleft() for _ in range(min(len(waiting), MOST_AT_ONCE - len(exchanges)))]
+                for place, address in begun:
+                    try:
+                        exchanges[place] = _Exchange(address, path, limits)
+                    except OSError as error:  # this process has no file left
+                        yield place, error
+                        continue
+                    selector.register(exchanges[place].socket, selectors.EVENT_WRITE, place)
+                for key, _ in selector.select(left_s):
+                    answer = exchanges[key.data].advance()
+                    if answer is not None:
+                        selector.unregister(key.fileobj)
+                        exchanges.pop(key.data).socket.close()
+                        yield key.data, answer
+                    elif key.events == selectors.EVENT_WRITE:
+                        selector.modify(key.fileobj, selectors.EVENT_READ, key.data)
+        finally:
+            for each in exchanges.values():
+                each.socket.close()
 
-    def close(self) -> None:
-        """Read no more."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
+class _Limits:
+    """The bounds of all answers that are read together."""
 
-class _Reading:
-    """The pages of one DelayTopic; thread-safe."""
-
-    def __init__(self, ends: float) -> None:
-        self._ends = ends
-        self._lock = Lock()
-        self._sockets: set[socket.socket] = set()
+    def __init__(self) -> None:
         self._bytes = 0
         self._values = 0
-        self._ended = False
 
-    @property
-    def is_over(self) -> bool:
-        return self.left_s <= 0
+    def count(self, chunk: bytes) -> None:
+        """Raise ValueError where it is too much."""
+        self._bytes += len(chunk)
+        self._values += chunk.count(b",")
+        if self._bytes > MOST_BYTES or self._values > MOST_VALUES:
+            raise ValueError(f"answers, with other relays, more than {MOST_BYTES} bytes or {MOST_VALUES} values")
 
-    @property
-    def left_s(self) -> float:
-        return self._ends - monotonic()
 
-    def end(self) -> None:
-        """Wake whoever still reads: a server that sends a byte now and then would hold a thread for ever."""
-        with self._lock:
-            self._ended = True
-            for each in self._sockets:
-                with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+class _Head(NamedTuple):
+    """What the first lines of an answer say of its body."""
 
-    def page(self, name: str, address: str) -> RelayPage:
+    body_at: int
+    length: int | None
+    """Of the body; None: it ends with the connection."""
+    is_plain: bool
+    """False where the body comes in chunks."""
+
+
+class _Exchange:
+    """A request over a connection of its own, and the answer as far as it has come."""
+
+    def __init__(self, address: str, path: str, limits: _Limits) -> None:
+        self._place = address.removeprefix("http://")
+        self._request = (
+            f"GET {path} HTTP/1.1\r\nHost: {self._place}\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n"
+        ).encode()
+        self._limits = limits
+        self._data = bytearray()
+        self._head: _Head | None = None
+        host, _, port = self._place.rpartition(":")
+        family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        self._failed = self.socket.connect_ex((host.strip("[]"), int(port)))
+
+    def advance(self) -> Answer | None:
+        """Go on, now that the connection is ready for it; return the answer once there is one."""
         try:
-            return RelayPage(name, self._status(address), None)
-        except (OSError, HTTPException) as error:
-            return RelayPage(name, None, f"cannot be reached at {address}: {type(error).__name__}")
-        except ValidationError as error:
-            problems = error.error_count()
-            return RelayPage(name, None, f"answers something else than a relay's status ({problems} problems)")
-        except ValueError as error:
-            return RelayPage(name, None, str(error))
+            if not self._request:
+                return self._receive()
+            self._send()
+            return None
+        except (OSError, HTTPException, ValueError) as error:
+            return error
 
-    def _status(self, address: str) -> RelayStatus:
-        return RelayStatus.model_validate_json(self.data(address, STATUS), by_alias=True, by_name=False)
+    def _send(self) -> None:
+        failed = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        failed = failed or (self._failed if self._failed != EINPROGRESS else 0)
+        if failed:
+            raise OSError(failed, os.strerror(failed))
+        # The buffer of a connection that has just come about holds more than a few lines.
+        self.socket.sendall(self._request)
+        self._request = b""
 
-    def data(self, address: str, path: str) -> bytes:
-        connection = HTTPConnection(address.removeprefix("http://"), timeout=max(0.0, self.left_s) + LATE_SECONDS)
-        of: socket.socket | None = None
-        try:
-            connection.connect()
-            of = connection.sock
-            self._add(of)
-            connection.request("GET", path, headers={"Connection": "close", "Accept-Encoding": "identity"})
-            # The connection ends with its answer, which holds the socket from now on.
-            with connection.getresponse() as response:
-                if response.status != 200:
-                    raise ValueError(f"answers {response.status}")
-                data = bytearray()
-                while chunk := response.read1(CHUNK_BYTES):
-                    data += chunk
-                    self._count(chunk)
-                return bytes(data)
-        finally:
-            self._remove(of)
-            connection.close()
-
-    def _count(self, chunk: bytes) -> None:
-        with self._lock:
-            self._bytes += len(chunk)
-            self._values += chunk.count(b",")
-            if self._bytes > MOST_BYTES or self._values > MOST_VALUES:
-                raise ValueError(f"answers, with other relays, more than {MOST_BYTES} bytes or {MOST_VALUES} values")
-
-    def _add(self, of: socket.socket) -> None:
-        with self._lock:
-            if self._ended:
-                raise TimeoutError
-            self._sockets.add(of)
-
-    def _remove(self, of: socket.socket | None) -> None:
-        with self._lock:
-            self._sockets -= {of}
+    def _receive(self) -> bytes | None:
+        chunk = self.socket.recv(CHUNK_BYTES)
+        self._limits.count(chunk)
+        self._data += chunk
+        self._head = self._head or _head_of(self._data)
+        if self._head is None:
+            if not chunk:
+                raise RemoteDisconnected("the connection ended before the head of the answer did")
+            return None
+        body_at, length, is_plain = self._head
+        if length is not None and len(self._data) >= body_at + length:
+            return bytes(self._data[body_at : body_at + length])
+        if chunk:
+            return None
+        if length is not None:
+            raise IncompleteRead(b"", body_at + length - len(self._data))
+        return bytes(self._data[body_at:]) if is_plain else _dechunked(self._data)
 
 
-def _take(open_ones: dict[Future[RelayPage], int], pages: list[RelayPage], reading: _Reading) -> None:
-    """Wait for one of them at least, until the end at most."""
-    for done in wait(open_ones, max(0.0, reading.left_s), return_when=FIRST_COMPLETED).done:
-        pages[open_ones.pop(done)] = done.result()
+def _head_of(data: bytearray) -> _Head | None:
+    """Read the head of an answer; None while it has not come whole. Raises ValueError where it is no page."""
+    ends = data.find(HEAD_ENDS)
+    if ends < 0:
+        if len(data) > CHUNK_BYTES:
+            raise BadStatusLine("the head of the answer does not end")
+        return None
+    first, *lines = bytes(data[:ends]).lower().split(b"\r\n")
+    version, _, rest = first.partition(b" ")
+    code = rest[:3]
+    if not version.startswith(b"http/1.") or not code.isdigit():
+        raise BadStatusLine(repr(first))
+    if code != b"200":
+        raise ValueError(f"answers {int(code)}")
+    fields = dict(_field(line) for line in lines)
+    body_at, is_plain = ends + len(HEAD_ENDS), fields.get(b"transfer-encoding", b"identity") == b"identity"
+    length = fields.get(b"content-length", b"")
+    return _Head(body_at, int(length) if is_plain and length.isdigit() else None, is_plain)
+
+
+def _field(line: bytes) -> tuple[bytes, bytes]:
+    name, _, value = line.partition(b":")
+    return name.strip(), value.strip()
+
+
+class _Received(NamedTuple):
+    """A whole answer, as http.client reads it from a socket."""
+
+    data: bytes
+
+    def makefile(self, _: str) -> BytesIO:
+        return BytesIO(self.data)
+
+
+def _dechunked(data: bytearray) -> bytes:
+    """Return the body of an answer in chunks, as proxies write them; raises HTTPException."""
+    response = HTTPResponse(cast(socket.socket, _Received(bytes(data))))
+    response.begin()
+    return response.read()
 
 
 def page_address(pod: Mapping[str, Any]) -> str | None:

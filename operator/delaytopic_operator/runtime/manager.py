@@ -91,10 +91,9 @@ class Service:
         self._transport = KubeTransport(login, self._metrics.observe_request, at_once=config.workers + 4)
         self._election = self._make_election()
         kube = KubeApi(self._transport, self._election.guard, self._store)
-        self._pages = RelayPages()
         self._events = EventRecorder(kube, self._identity)
         self._reconcilers = make_reconcilers(
-            Shell(kube, self._store, self._pages, self._events, config, self._metrics, self._election.guard)
+            Shell(kube, self._store, RelayPages(), self._events, config, self._metrics, self._election.guard)
         )
         self._workers = Workers(
             WorkQueue(random, config.workers_per_namespace or -(-config.workers // 2), of_cluster(config.workers)),
@@ -245,6 +244,5 @@ class Service:
         self._election.stop(release=not unfinished)
         self._watches.stop(WATCHES_STOP_SECONDS)
         self._http.stop()
-        self._pages.close()
         self._transport.close()
         log.info("stopped")

@@ -50,6 +50,8 @@ class Workers:
         self._debounce_ms = debounce_ms
         self._changed = Condition()
         self._stopping = False
+        self._watched_ms: int | None = None
+        """The time that one of the idle threads waits for."""
         self._threads = [Thread(target=self._work, name=f"worker-{n}", daemon=True) for n in range(count)]
 
     def add(self, keys: Iterable[Key]) -> None:
@@ -106,9 +108,23 @@ class Workers:
                 now_ms = epoch_ms()
                 due_ms = self._queue.next_due_ms() if self._may_run() else None
                 if due_ms is not None and due_ms <= now_ms and (key := self._queue.get(now_ms)) is not None:
+                    if self._watched_ms is None:
+                        self._changed.notify()
                     return key, due_ms
-                self._changed.wait(IDLE_SECONDS if due_ms is None else min(IDLE_SECONDS, (due_ms - now_ms) / 1_000))
+                self._wait(due_ms, now_ms)
         return None
+
+    def _wait(self, due_ms: int | None, now_ms: int) -> None:
+        """Wait for the next key as the only one of the idle threads: if all woke for each, that would cost more than
+        the looks of thousands of keys.
+        """
+        if due_ms is None or (self._watched_ms is not None and self._watched_ms <= due_ms):
+            self._changed.wait(IDLE_SECONDS)
+            return
+        self._watched_ms = due_ms
+        self._changed.wait(min(IDLE_SECONDS, (due_ms - now_ms) / 1_000))
+        if self._watched_ms == due_ms:
+            self._watched_ms = None
 
     def _pass(self, key: Key, asked_for_ms: int) -> None:
         started = monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -149,7 +150,8 @@ def _thinned(edges: list[int]) -> list[int]:
 
 def _spread(bins: list[float], edges: list[int], span: Span) -> None:
     width_ms = max(1, span.end_ms - span.start_ms)
-    for place in range(len(bins)):
+    first = max(0, bisect_right(edges, span.start_ms) - 1)
+    for place in range(first, min(len(bins), bisect_left(edges, span.end_ms))):
         common_ms = min(edges[place + 1], span.end_ms) - max(edges[place], span.start_ms)
         if common_ms > 0:
             bins[place] += span.records * common_ms / width_ms
@@ -228,12 +230,14 @@ def needs_of_due(
     need. What is overdue joins the work from now on, over intervals long enough to catch up.
     """
     upto = [0.0, *accumulate(piece.records for piece in pieces)]
+    starts_ms = [piece.start_ms for piece in pieces]
     needs: list[Need] = []
     for last, piece in enumerate(pieces):
         worst, records, first = 0.0, 0.0, 0
+        end_ms, due_by_then = piece.end_ms, upto[last + 1]
         for start in range(last + 1):
-            width_ms = piece.end_ms - pieces[start].start_ms
-            due = upto[last + 1] - upto[start]
+            width_ms = end_ms - starts_ms[start]
+            due = due_by_then - upto[start]
             if start == 0 and width_ms >= CATCH_UP_MS:
                 due += overdue
             rate = due / (width_ms + precision_ms)

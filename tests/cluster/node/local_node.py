@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import Change, RequestRefused, Watch
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.addresses import PodAddresses
 from tests.cluster.node.files import Object
 from tests.cluster.node.runner import PodRunner

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 
 import pytest
+from playground.kube.control_plane import ControlPlane
 from playground.kube.pods import await_rollout
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode
 
 from delaytopic_local.servers.process import ManagedProcess

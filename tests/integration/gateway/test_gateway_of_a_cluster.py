@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playground.kube.control_plane import ControlPlane, OwnControlPlane
 from playground.kube.kube_client import KubeClient
-from tests.cluster.control_plane import ControlPlane, OwnControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.harness.names import unique
 from tests.support.gateway.gateway import NOW_MS, Answer, Scene, gateway_over

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import Object
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode, RunningPod
 from tests.harness.names import unique
 from tests.support.audit.delay_topics import AuditedTopic

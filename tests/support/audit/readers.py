@@ -21,8 +21,7 @@ class Reader:
 
     def __init__(self, key: Key) -> None:
         self._key = key
-        self._pages = RelayPages()
-        self._told = ToldVerdicts(self._pages)
+        self._told = ToldVerdicts(RelayPages())
 
     def read(self, pod: dict[str, Any]) -> None:
         """Ask a pod, and say what was kept by now."""
@@ -51,4 +50,3 @@ class Reader:
         finally:
             ending.set()
             thread.join()
-            self._pages.close()

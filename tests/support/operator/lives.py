@@ -14,9 +14,9 @@ from random import random
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import Object
 from redis import Redis
-from tests.cluster.control_plane import ControlPlane
 from tests.support.operator.crashing import Crashed, CrashingClusters, CrashingTransport, CrashPoint
 from tests.support.relay.process import wait_for
 

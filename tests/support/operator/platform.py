@@ -7,8 +7,8 @@ from copy import copy
 from typing import Any, Self
 
 from playground.kube.awaiting import await_condition, await_gone, condition_of
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import Object
-from tests.cluster.control_plane import ControlPlane
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.process import OperatorProcess
 

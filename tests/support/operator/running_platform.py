@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from tests.cluster.control_plane import ControlPlane
+from playground.kube.control_plane import ControlPlane
 from tests.cluster.node.local_node import NODE_LABEL, LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.platform import Platform

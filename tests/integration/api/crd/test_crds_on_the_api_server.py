@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import RequestRefused
-from tests.cluster.control_plane import ControlPlane
 from tests.support.crd_cases import SMALLEST, merged
 from tests.support.paths import ROOT
 

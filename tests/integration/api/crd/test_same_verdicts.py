@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import RequestRefused
-from tests.cluster.control_plane import ControlPlane
 from tests.support.crd_cases import cases, document_of, documents, offer
 from tests.support.crd_faults import faulty
 from tests.support.paths import DATA, ROOT

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playground.kube.control_plane import ControlPlane
 from pyspark.sql import SparkSession
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.fixtures import QUICK_START

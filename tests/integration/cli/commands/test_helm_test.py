@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 from charts.tools.places import CHART
+from playground.kube.control_plane import ControlPlane
 from playground.kube.helm import Helm, HelmError
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.names import unique
 from tests.support.relay.records import MakeRoute

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from images.tools.binaries import Programs
-from tests.cluster.control_plane import ControlPlane
+from playground.kube.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.platform import Platform

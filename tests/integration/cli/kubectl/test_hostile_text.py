@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import Object
-from tests.cluster.control_plane import ControlPlane
 from tests.unit.process.test_command_line import HARMLESS, HOSTILE
 
 from delaytopic_cli.kubectl.__main__ import run

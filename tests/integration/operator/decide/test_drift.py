@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from playground.kube.awaiting import await_object
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import KubeClient
 from playground.kube.pods import pods_of
-from tests.cluster.control_plane import ControlPlane
 from tests.support.operator.routes import Route, route
 
 from delaytopic_operator.decide.drift import drift

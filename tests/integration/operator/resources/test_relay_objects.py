@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import KubeClient
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.support.operator.routes import Route
 from tests.unit.operator.resources.golden import EXAMPLES, example

@@ -6,8 +6,8 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
+from playground.kube.control_plane import ControlPlane
 from playground.kube.pods import await_rollout
-from tests.cluster.control_plane import ControlPlane
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.routes import Route, route
 

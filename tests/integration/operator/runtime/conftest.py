@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.cluster.control_plane import ControlPlane
+from playground.kube.control_plane import ControlPlane
 from tests.support.operator.process import OperatorProcess
 
 from delaytopic_operator.kube.client import KubeApi, Sink, always

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cluster.control_plane import OwnControlPlane
+from playground.kube.control_plane import OwnControlPlane
 from tests.support.operator.documents import config_map, delay_topic
 from tests.support.operator.process import OperatorProcess
 from tests.support.relay.process import wait_for

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from tests.cluster.control_plane import ControlPlane
+from playground.kube.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.support.operator.documents import config_map, delay_topic
 from tests.support.relay.process import wait_for

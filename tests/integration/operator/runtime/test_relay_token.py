@@ -10,8 +10,8 @@ from threading import Barrier, Event
 from typing import Any
 
 import pytest
+from playground.kube.control_plane import ControlPlane
 from tests.cluster.access import Access
-from tests.cluster.control_plane import ControlPlane
 from tests.support.operator.process import OperatorProcess
 
 from delaytopic_operator.config import GatewayConfig, OperatorConfig, TokenSecret

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.cluster.audit import Call, by_verb
-from tests.cluster.control_plane import ControlPlane
+from playground.kube.control_plane import ControlPlane
+from playground.kube.request_log import Call, by_verb
 from tests.harness.names import unique
 from tests.support.operator.documents import delay_topic
 from tests.support.operator.process import OperatorProcess

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.cluster.control_plane import ControlPlane
+from playground.kube.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.support.operator.documents import config_map, delay_topic
 from tests.support.relay.process import wait_for

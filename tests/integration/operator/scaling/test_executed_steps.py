@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, TypeVar
 
 import pytest
+from playground.kube.control_plane import ControlPlane
 from structlog.testing import capture_logs
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.crashing import CrashPoint, is_write

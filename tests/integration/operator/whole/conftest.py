@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.control_plane import ControlPlane
+from playground.kube.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from playground.kube.awaiting import await_object
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import Object
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.app_team import AppTeam

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import ExitStack
 from time import monotonic
 
@@ -22,10 +21,8 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def pages() -> Iterator[RelayPages]:
-    reader = RelayPages(at_once=16)
-    yield reader
-    reader.close()
+def pages() -> RelayPages:
+    return RelayPages()
 
 
 def whole(body: bytes) -> Answer:
@@ -50,7 +47,6 @@ def memory(field):
 pages, before = RelayPages(), memory("VmRSS")
 read = [page for pod in json.loads(sys.argv[1]) for page in pages.read([pod], 20)]
 print(json.dumps([memory("VmHWM") - before, [page.failure for page in read]]))
-pages.close()
 """
 
 
@@ -83,21 +79,19 @@ def test_pages_cost_little_memory_whatever_they_hold() -> None:
     ],
     ids=["body", "headers", "continue", "endless"],
 )
-def test_a_pod_that_never_ends_to_answer_holds_no_thread_beyond_the_deadline(answer: Answer) -> None:
-    pages = RelayPages(at_once=1)
+def test_a_pod_that_never_ends_to_answer_holds_nobody_up_beyond_the_deadline(answer: Answer, pages: RelayPages) -> None:
     with hostile_server(answer) as port, hostile_server(whole(status_page().to_json().encode())) as good:
         began = monotonic()
         (page,) = pages.read([pod("a", port)], 0.5)
         took_s = monotonic() - began
         others = pages.read([pod("b", good)], 10)
-    pages.close()
 
     assert page.status is None
     assert took_s < 2
     assert others == [RelayPage("b", status_page(), None)]
 
 
-def test_the_pods_of_one_delay_topic_leave_threads_to_others(pages: RelayPages) -> None:
+def test_the_pods_of_one_delay_topic_hold_up_no_other(pages: RelayPages) -> None:
     with ExitStack() as stack:
         silent = stack.enter_context(hostile_server(drip(HEAD, b"x")))
         good = stack.enter_context(hostile_server(whole(status_page().to_json().encode())))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
 
 import pytest
+from tests.support.operator.hostile_server import Answer, hostile_server
 
 from delaytopic_api import RelayStatus
 from delaytopic_operator.observe.fleet import RelayPage
@@ -89,10 +91,8 @@ def serve(release: Event) -> Iterator[Serve]:
 
 
 @pytest.fixture
-def pages() -> Iterator[RelayPages]:
-    reader = RelayPages()
-    yield reader
-    reader.close()
+def pages() -> RelayPages:
+    return RelayPages()
 
 
 def test_each_pod_gets_its_page_or_the_reason_why_not(pages: RelayPages, serve: Serve) -> None:
@@ -125,12 +125,29 @@ def test_another_page_of_a_pod_is_there_as_it_is_or_not_at_all(pages: RelayPages
     assert [pages.fetch(each, "/verdicts", 10) for each in pods] == [b"one\ntwo\n", None, None, None]
 
 
-def test_another_page_that_hangs_is_waited_for_until_the_deadline_and_holds_no_thread(serve: Serve) -> None:
-    pages, good, hanging = RelayPages(at_once=1), serve(b"page", 200), serve(b"wait", 200)
+def test_another_page_that_hangs_is_waited_for_until_the_deadline(pages: RelayPages, serve: Serve) -> None:
+    good, hanging = serve(b"page", 200), serve(b"wait", 200)
 
     assert pages.fetch(hanging, "/verdicts", 0.2) is None
     assert pages.fetch(good, "/verdicts", 10) == b"page"
-    pages.close()
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n4\r\ntwo\n\r\n0\r\n\r\n"
+SHORT = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\none\n"
+
+
+def test_an_answer_is_read_as_servers_and_proxies_write_it_and_only_whole(pages: RelayPages) -> None:
+    answers = [CHUNKED, b"HTTP/1.0 200 OK\r\n\r\none\n", SHORT, CHUNKED[:-9], b"SSH-2.0-OpenSSH\r\n\r\n", b""]
+    with ExitStack() as stack:
+        ports = [stack.enter_context(hostile_server(saying(answer))) for answer in answers]
+
+        read = [pages.fetch(pod("any", port), "/verdicts", 10) for port in ports]
+
+    assert read == [b"one\ntwo\n", b"one\n", None, None, None, None]
+
+
+def saying(answer: bytes) -> Answer:
+    return lambda connection, _: connection.sendall(answer)
 
 
 def test_one_that_hangs_holds_up_nobody_for_longer_than_the_deadline(pages: RelayPages, serve: Serve) -> None:

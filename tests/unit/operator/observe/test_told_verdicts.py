@@ -54,10 +54,9 @@ class Answer:
 
 @pytest.fixture
 def heard() -> Iterator[Answer]:
-    pages, verdicts = RelayPages(), Verdicts()
+    verdicts = Verdicts()
     with serving(ANYWHERE, verdicts) as port:
-        yield Answer(ToldVerdicts(pages), verdicts, port)
-    pages.close()
+        yield Answer(ToldVerdicts(RelayPages()), verdicts, port)
 
 
 def test_the_last_verdict_on_each_delay_topic_is_known(heard: Answer) -> None:

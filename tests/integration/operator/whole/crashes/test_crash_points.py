@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from tests.cluster.control_plane import ControlPlane
+from playground.kube.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.crashing import CrashPoint, Meddling, is_write

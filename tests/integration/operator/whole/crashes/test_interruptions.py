@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from playground.kube.awaiting import await_object
+from playground.kube.control_plane import OwnControlPlane
 from playground.kube.kube_client import APPLY_PATCH, Object
-from tests.cluster.control_plane import OwnControlPlane
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.app_team import AppTeam

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
-from tests.cluster.control_plane import ControlPlane
+from playground.kube.control_plane import ControlPlane
 from tests.cluster.fixtures import MakeNamespace
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.operator.crashing import CrashPoint

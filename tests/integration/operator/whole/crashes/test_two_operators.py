@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playground.kube.awaiting import await_object
 from playground.kube.kube_client import Object
-from tests.cluster.audit import Call
+from playground.kube.request_log import Call
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.backlogs import (
     all_arrived,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pytest
 from playground.kube.awaiting import condition_of
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import KubeClient, Object, RequestRefused
-from tests.cluster.control_plane import ControlPlane
 from tests.harness.names import unique
 from tests.support.operator.platform import Platform
 from tests.support.operator.running_platform import RunPlatform

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playground.kube.control_plane import ControlPlane
 from playground.kube.kube_client import Object, RequestRefused
+from playground.kube.request_log import Call
 from tests.cluster.access import allowed
-from tests.cluster.audit import Call
-from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.chart.helm import ChartHelm

@@ -17,9 +17,9 @@ import yaml
 from images.tools.binaries import Programs
 from playground.kube.certificates import Authority
 from playground.kube.kube_client import KubeClient, Object, RequestRefused
+from playground.kube.kubeconfig import certificate_user, write_kubeconfig
 from playground.kube.kubectl import Kubectl
-from tests.cluster.audit import POLICY, AuditLog
-from tests.cluster.kubeconfig import certificate_user, write_kubeconfig
+from playground.kube.request_log import POLICY, AuditLog
 from urllib3.exceptions import HTTPError
 
 from delaytopic_local.errors import ServerStartError
@@ -99,7 +99,7 @@ class ControlPlane:
         return f"https://127.0.0.1:{self._place.api_server}"
 
     def kubectl_with(self, kubeconfig: Path) -> Kubectl:
-        """kubectl as the user of a kubeconfig."""
+        """Return kubectl as the user of a kubeconfig."""
         return Kubectl(self.programs.path("kubectl"), kubeconfig, self.directory / "kubectl-cache")
 
     def kubeconfig_for_user(self, name: str, groups: Sequence[str] = ()) -> Path:
@@ -168,7 +168,7 @@ class OwnControlPlane(ControlPlane):
         self._manager.await_ready(self._manager_works, timeout_seconds=START_SECONDS)
 
     def _await_definitions(self) -> None:
-        """kubectl gives up on an object that has no conditions yet, instead of waiting for them."""
+        """Wait for the CRDs: kubectl gives up on an object that has no conditions yet, instead of waiting for them."""
         for _ in range(ATTEMPTS):
             waited = self.kubectl.run("wait", "--for=condition=Established", "crd", "--all")
             if waited.returncode == 0:
