@@ -16,6 +16,7 @@ from delaytopic_audit.model.manifest import FirstOffset, Plan, Range, Role, Rule
 from delaytopic_audit.model.rules import Rules
 from delaytopic_audit.reading.generations import Learned
 from delaytopic_audit.reading.planning import Offsets, Request, TopicState, make_plan, shares
+from delaytopic_relay.core.rules import READER
 
 RULES = Rules(
     lateness_ms=1,
@@ -230,7 +231,7 @@ def test_a_compacted_topic_of_outcomes_is_refused() -> None:
 
 
 FORMER, LATTER = (RulesFrom(partition=0, offset=offset, rules=f"rules {offset}") for offset in (0, 5))
-CONFIGURED = "5:Native:5:::ByHeader:x::"
+CONFIGURED = f"{READER}:Native:5:::ByHeader:x::"
 
 
 def test_rules_that_relays_have_forgotten_since_the_last_run_are_still_known() -> None:
