@@ -20,8 +20,6 @@ from delaytopic_relay.ports import TooLarge
 pytestmark = pytest.mark.integration
 
 LIMIT = 32 * MIB
-PATIENCE_S = 240
-"""A dozen processes start and unpack 80 MiB, one after another: seconds each where others work beside them."""
 SMALL = [Sent(b"k", b"small", [], 0)] * 10
 
 
@@ -45,7 +43,7 @@ def verdict(examiner: KafkaExaminer, start: int, until: int = 0) -> TooLarge | N
         except Unavailable:
             return None
 
-    found: tuple[TooLarge | None] = wait_for(told, timeout_s=PATIENCE_S)
+    found: tuple[TooLarge | None] = wait_for(told)
     return found[0]
 
 
