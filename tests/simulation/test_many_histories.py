@@ -21,8 +21,12 @@ OF_CHANGES = (
     "Targets",
     "Moves",
     "MovesBuckets",
+    "Outcomes",
+    "OutcomesBuckets",
+    "Recurrence",
+    "RecurrenceBuckets",
 )
-"""Families in which something changes around the relays, in few places of a history."""
+"""Families in which what matters is in few places of a history."""
 
 pytestmark = pytest.mark.nightly
 
