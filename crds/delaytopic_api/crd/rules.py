@@ -361,6 +361,11 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
         ),
     ),
     RecurringRecordSpec: (
+        Rule(
+            "self.delayTopic == oldSelf.delayTopic",
+            "cannot be changed, as what waits would recur on behind the former one: make another RecurringRecord",
+            "delayTopic",
+        ),
         Rule("has(self.cron) != has(self.every)", "set exactly one of cron and every"),
         Rule("!has(self.timeZone) || has(self.cron)", "goes with cron alone", "timeZone"),
         Rule(

@@ -69,7 +69,7 @@ class RecurringRecordSpec(Model):
 
     delay_topic: ObjectName
     """The name of the DelayTopic, of the same namespace, through whose source the record goes, such as `reminders`. It
-    needs the native dialect with schedule.ids: ByHeader."""
+    needs the native dialect with schedule.ids: ByHeader. It cannot be changed."""
     cron: CronExpression | None = None
     """The times as a cron expression of five fields, such as `0 9 * * mon-fri`. Absent: every is set."""
     every: Annotated[Duration, between("1m", "8760h")] | None = None
@@ -158,7 +158,7 @@ _FIELDS: Final = {
 
 
 class WrittenRecord(StatusPart):
-    """What the operator wrote last: a record, or its cancel."""
+    """The record that the operator wrote last, or its cancel."""
 
     topic: Annotated[str, Field(max_length=249)]
     """The source topic."""
@@ -184,7 +184,7 @@ class RecurringRecordStatus(StatusPart):
     next: AwareDatetime | None = None
     """The next time by the rule, without jitter; absent behind the last one, and while nothing recurs."""
     written: WrittenRecord | None = None
-    """What the operator wrote last."""
+    """The record that the operator wrote last, or its cancel."""
 
 
 class RecurringRecord(Model):

@@ -124,7 +124,7 @@ class _Limits:
 
 
 class _Head(NamedTuple):
-    """What the first lines of an answer say of its body."""
+    """The length and the form of a body, as the first lines of an answer tell them."""
 
     body_at: int
     length: int | None

@@ -1,4 +1,4 @@
-"""What to write for a RecurringRecord: its record, the cancel of it, or nothing; and its status. Pure.
+"""Decides what is written for a RecurringRecord (its record, the cancel of it, or nothing), and its status. Pure.
 
 The id of what is written is the object's uid, and all of it goes to one partition, which the status names before
 anything is written. So whatever is written twice is a replacement, and a crash between write and status starts no
@@ -87,7 +87,7 @@ class RecurringPlan:
 
 
 class _Step(NamedTuple):
-    """What is to be written, and what is said of it."""
+    """The record to write, and the condition that tells of it."""
 
     message: NewRecord | None
     written: WrittenRecord | None

@@ -26,7 +26,7 @@ so often, and each is kept until all that it allowed is delivered: some twenty a
 MANY_LIMITS = 16
 """With so many kept, as when nothing is delivered, the tolerance doubles."""
 SHARE_OF_WRITTEN = 2
-"""What relays have written is taken in up to so many times the memory that ids may take."""
+"""The most that ids may take of their memory for what relays have written to be taken in."""
 _NONE, _ALL, _WRITTEN = 0, 1, 2
 NEVER_MS = 1 << 62
 ANY_SIZE = 1 << 62

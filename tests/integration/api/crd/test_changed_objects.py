@@ -1,4 +1,4 @@
-"""Changes of a DelayTopic that exists: some are refused, all others are accepted."""
+"""Changes of an object that exists: some are refused, all others are accepted."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def given(case: dict[str, Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def path(control_plane: ControlPlane) -> str:
-    """The collection of DelayTopics in a namespace of these tests."""
+    """The API of a namespace of these tests."""
     namespace = unique("changed")
     control_plane.client.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
-    return f"/apis/delaytopic.dev/v1beta1/namespaces/{namespace}/delaytopics"
+    return f"/apis/delaytopic.dev/v1beta1/namespaces/{namespace}"
 
 
 def changed(control_plane: ControlPlane, path: str, case: dict[str, Any]) -> None:
-    name = unique("reminders")
+    name, path = unique("reminders"), f"{path}/{case.get('kind', 'DelayTopic').lower()}s"
     stored = control_plane.client.create(path, merged(document_of(case), {"metadata": {"name": name}}))
     if "status" in case:
         stored = control_plane.client.merge(f"{path}/{name}/status", {"status": case["status"]})
