@@ -93,6 +93,10 @@ def refused_change(live: Mapping[str, Any], after: Mapping[str, Any]) -> str | N
     are pending would suffer from such a change.
     """
     before, now = live.get("spec") or {}, after.get("spec") or {}
+    if live.get("kind") == "RecurringRecord":
+        was, named = before.get("delayTopic"), now.get("delayTopic")
+        fixed = f"spec.delayTopic: cannot be changed (it is {was}): make another RecurringRecord"
+        return None if was == named else fixed
     return "; ".join(_refusals(before, now, class_in_force(live))) or None
 
 
