@@ -214,7 +214,7 @@ class OperatorConfig(Model):
     """Numbers in a status are written at most this often; conditions at once."""
     rollouts: Count = 10
     """The number of DelayTopics that get new pods at once where a class, a Secret or, by an upgrade, the operator
-    itself changes."""
+    itself changes; a tenth of all if that is more."""
     lease_duration: Annotated[Duration, between("3s", "10m")] = Duration("15s")
     """A standby takes over after this much silence of the leader."""
     http_port: Annotated[int, Field(strict=True, ge=0, le=65_535)] = 8081

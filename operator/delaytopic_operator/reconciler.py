@@ -83,15 +83,16 @@ class Reconciler:
 
     def _execute(self, seen: Observation, decided: Plan) -> tuple[Observation, Plan, Outcome]:
         """Execute a plan, or the one that follows where the fleet has no turn left; remember what was done."""
-        seen, decided = self._in_turn(seen, decided)
-        outcome = self._executor.execute(seen, decided)
+        try:
+            seen, decided = self._in_turn(seen, decided)
+            outcome = self._executor.execute(seen, decided)
+        finally:
+            self._rollouts.release(seen.key)
         if decided.scaling is not None:
             self._ledger.settle(seen.key, decided.scaling, executed=outcome.step is not None)
         self._observer.note_relays(seen)
         if outcome.failure is None:
             self._observer.note_backup(seen)
-        else:
-            self._rollouts.release(seen.key)
         if isinstance(outcome.failed, Purge):
             self._observer.unreachable(seen.key, seen.now_ms)
         return seen, decided, outcome
@@ -103,7 +104,7 @@ class Reconciler:
         image = decided.image_in_turn
         if image is None:
             return seen, decided
-        refused = self._rollouts.reserve(seen.key, image, seen.rollouts, seen.now_ms)
+        refused = self._rollouts.reserve(seen.key, image, seen.rollouts)
         if refused is None:
             return seen, decided
         seen = replace(seen, rolling=refused.rolling, stopped_by=refused.failed)

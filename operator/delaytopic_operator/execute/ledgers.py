@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import structlog
 
@@ -11,9 +11,6 @@ from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.rollouts import Rollouts
 from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.state import ScalingMemory
-
-ROLLOUT_BEGINS_MS: Final = 60_000
-"""After so long a Deployment that was written is seen to start its pods anew, or never will."""
 
 log = structlog.get_logger()
 
@@ -58,30 +55,28 @@ class RolloutLimiter:
     nobody any. They go on once one of them has become ready, which may try again at any time, and with another image.
     """
 
-    def __init__(self, most: int) -> None:
-        """Let `most` DelayTopics have a turn at once."""
+    def __init__(self, least: int) -> None:
+        """Let so many DelayTopics have a turn at once, or a tenth of all if that is more."""
         self._lock = Lock()
-        self._most = most
-        self._reserved_ms: dict[Key, int] = {}
+        self._least = least
+        self._reserved: set[Key] = set()
         self._told: set[str] = set()
 
-    def reserve(self, key: Key, image: str, rollouts: Rollouts, now_ms: int) -> NoTurn | None:
-        """Reserve a turn with an image until the Deployment is among those that roll."""
+    def reserve(self, key: Key, image: str, rollouts: Rollouts) -> NoTurn | None:
+        """Reserve a turn with an image until it is given back: what was written is among those that roll by then."""
         failed = rollouts.stopped_by(image, key)
         with self._lock:
             self._tell(rollouts)
-            reserved = {one: at_ms for one, at_ms in self._reserved_ms.items() if now_ms - at_ms < ROLLOUT_BEGINS_MS}
-            self._reserved_ms = reserved
-            others = (rollouts.rolling | reserved.keys()) - {key}
-            if failed or len(others) >= self._most:
+            others = (rollouts.rolling | self._reserved) - {key}
+            if failed or len(others) >= rollouts.most_at_once(self._least):
                 return NoTurn(others, failed)
-            reserved[key] = now_ms
+            self._reserved.add(key)
         return None
 
     def release(self, key: Key) -> None:
-        """Give a turn back whose Deployment was not written."""
+        """Give a turn back, whether its Deployment was written or not."""
         with self._lock:
-            self._reserved_ms.pop(key, None)
+            self._reserved.discard(key)
 
     def _tell(self, rollouts: Rollouts) -> None:
         """Log what no status may say: whose relays did not become ready."""

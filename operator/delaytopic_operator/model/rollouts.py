@@ -27,6 +27,14 @@ class Rollouts(NamedTuple):
     rolling: frozenset[Key] = frozenset()
     stopped: Mapping[str, frozenset[Key]] = {}
     """By the image that has no further turns because of them."""
+    fleet: int = 0
+    """The number of DelayTopics that have relays."""
+
+    def most_at_once(self, least: int) -> int:
+        """Return how many may have a turn at once: a tenth of all, so that ten turns do whatever there is, and never
+        fewer than `least`.
+        """
+        return max(least, -(-self.fleet // 10))
 
     def stopped_by(self, image: str, key: Key) -> frozenset[Key]:
         """Return the DelayTopics for which this one has no turn with an image; those may try again at any time."""

@@ -180,7 +180,7 @@ class Observation(_OfObject):
     @property
     def has_turn(self) -> bool:
         """True if relays may start anew for the platform's sake: what changes for all must not start all at once."""
-        return not self.stopped_by and len(self.rolling - {self.key}) < self.config.rollouts
+        return not self.stopped_by and len(self.rolling - {self.key}) < self.rollouts.most_at_once(self.config.rollouts)
 
     @property
     def waits_to_roll(self) -> bool:

@@ -21,6 +21,7 @@ from delaytopic_operator.resources.identity import IN_TURN
 
 class _Entry(NamedTuple):
     version: int
+    is_of_relays: bool = False
     rolling: Key | None = None
     """Its DelayTopic, while it is rolled out."""
     ended: Ended | None = None
@@ -54,7 +55,8 @@ class RolloutTracker:
             known[ref] = self._read(ref, versions[ref])
         self._entries = known
         rolling = frozenset(entry.rolling for entry in known.values() if entry.rolling is not None)
-        self._rollouts = Rollouts(rolling, stopped(entry.ended for entry in known.values() if entry.ended is not None))
+        ended = stopped(entry.ended for entry in known.values() if entry.ended is not None)
+        self._rollouts = Rollouts(rolling, ended, sum(entry.is_of_relays for entry in known.values()))
 
     def _read(self, ref: Ref, version: int) -> _Entry:
         document = self._store.get(kinds.DEPLOYMENT, ref.namespace, ref.name)
@@ -63,10 +65,10 @@ class RolloutTracker:
             return _Entry(version)
         is_rolling, is_stuck = Fleet(document, (), (), None).rolling is not None, _is_stuck(document)
         if is_rolling and not is_stuck:
-            return _Entry(version, key)
+            return _Entry(version, True, key)
         if IN_TURN not in (document["metadata"].get("annotations") or {}):
-            return _Entry(version)
-        return _Entry(version, ended=Ended(_since_ms(document), not is_rolling, key, image_of(document)))
+            return _Entry(version, True)
+        return _Entry(version, True, ended=Ended(_since_ms(document), not is_rolling, key, image_of(document)))
 
 
 def _is_stuck(deployment: Mapping[str, Any]) -> bool:

@@ -107,7 +107,7 @@ FAILED = frozenset(Key("shop", name) for name in NAMES)
 def test_an_image_has_no_more_turns_after_a_few_that_did_not_become_ready_in_a_row() -> None:
     found = told(ready("fine", 0), *(failed(name, 1) for name in NAMES))
 
-    assert found == Rollouts(stopped={"relay:2": FAILED})
+    assert found == Rollouts(stopped={"relay:2": FAILED}, fleet=1 + MOST_FAILED)
     assert found.stopped_by("relay:2", Key("shop", "fine")) == FAILED
 
 
@@ -119,14 +119,14 @@ def test_another_image_has_its_turns_and_those_that_failed_may_try_again() -> No
 
 
 def test_one_that_has_become_ready_lets_all_others_go_on() -> None:
-    assert told(*(failed(name, 1) for name in NAMES[1:]), ready(NAMES[0], 2)) == Rollouts()
+    assert told(*(failed(name, 1) for name in NAMES[1:]), ready(NAMES[0], 2)) == Rollouts(fleet=MOST_FAILED)
 
 
 def test_those_that_fail_between_others_that_do_not_stop_nobody() -> None:
     turns = [one(f"{one.__name__}-{number}", 2 * number) for number in range(10) for one in (failed, ready)]
 
-    assert told(*turns) == Rollouts()
+    assert told(*turns) == Rollouts(fleet=20)
 
 
 def test_changes_that_authors_made_and_that_fail_stop_nobody() -> None:
-    assert told(*(failed(name, 1, in_turn=False) for name in NAMES)) == Rollouts()
+    assert told(*(failed(name, 1, in_turn=False) for name in NAMES)) == Rollouts(fleet=MOST_FAILED)
