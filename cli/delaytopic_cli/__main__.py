@@ -11,7 +11,8 @@ from delaytopic_process.command_line import Lazy, LazyGroup, run_command, versio
 _COMMANDS = {
     "init": Lazy("delaytopic_cli.commands.init:init", "Write a DelayTopic or a DelayClass to begin with."),
     "validate": Lazy(
-        "delaytopic_cli.commands.validate:validate", "Check DelayTopics and DelayClasses without a cluster."
+        "delaytopic_cli.commands.validate:validate",
+        "Check DelayTopics, DelayClasses and RecurringRecords without a cluster.",
     ),
     "local": Lazy(
         "delaytopic_cli.commands.local:local", "Run DelayTopics on this machine, with real Kafka and Redis.", "local"

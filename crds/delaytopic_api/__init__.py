@@ -1,7 +1,7 @@
 """The delaytopic API: what users write, what relays are started with and answer, what is on the wire.
 
-Documents: `load_documents` reads `DelayTopic` and `DelayClass`, `resolve` decides what is in force, `relay_config`
-makes the document that a relay starts with. Records: the modules `headers`, `receipt` and `dead_letter`.
+Documents: `load_documents` reads `DelayTopic`, `DelayClass` and `RecurringRecord`, `resolve` decides what is in force,
+`relay_config` makes the document that a relay starts with. Records: the modules `headers`, `receipt` and `dead_letter`.
 Imports no client library and reads no clock.
 """
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from delaytopic_api.documents.delay_class import DelayClass
     from delaytopic_api.documents.delay_topic import DelayTopic
+    from delaytopic_api.documents.recurring_record import RecurringRecord
     from delaytopic_api.documents.settings import Settings
     from delaytopic_api.errors import ApiError, InvalidDocument, InvalidText, MalformedHeader, Problem, Refused
     from delaytopic_api.loading.documents import dump_yaml, load_document, load_documents, load_relay_config
@@ -39,6 +40,7 @@ __all__ = [
     "Problem",
     "Quantity",
     "Receipt",
+    "RecurringRecord",
     "Refused",
     "RelayConfig",
     "RelayStatus",
@@ -68,6 +70,7 @@ _PLACES = {
     "Problem": "delaytopic_api.errors",
     "Quantity": "delaytopic_api.values.quantity",
     "Receipt": "delaytopic_api.records.receipt",
+    "RecurringRecord": "delaytopic_api.documents.recurring_record",
     "Refused": "delaytopic_api.errors",
     "RelayConfig": "delaytopic_api.relay.config",
     "RelayStatus": "delaytopic_api.relay.status",

@@ -8,12 +8,10 @@ from pathlib import Path
 
 from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, load_documents, load_relay_config, resolve
 from delaytopic_api.errors import InvalidDocument, Problem
-from delaytopic_api.loading import parse_yaml
+from delaytopic_api.loading import AnyDocument, parse_yaml
 from delaytopic_api.relay import KafkaClient
 from delaytopic_audit.runtime.executor_pods import ExecutorPods
 from delaytopic_process.errors import InputError
-
-Document = DelayTopic | DelayClass
 
 STANDARD_INPUT = "-"
 _ENDINGS = (".yaml", ".yml")
@@ -65,12 +63,12 @@ def executors_of(template: Path | None, least: int, most: int) -> ExecutorPods |
     return ExecutorPods(str(template), documents[0], least, most)
 
 
-def _documents(place: str) -> list[Document]:
+def _documents(place: str) -> list[AnyDocument]:
     """Return the documents of the file, or of all files of the folder. Raises InputError, and InvalidDocument."""
     if place == STANDARD_INPUT or not Path(place).is_dir():
         return load_documents(_text(place), place)
     found, problems = dict[tuple[str, str], str](), list[Problem]()
-    documents = list[Document]()
+    documents = list[AnyDocument]()
     for file in _yaml_files(Path(place)):
         try:
             of_file = load_documents(_text(file), file)
@@ -78,7 +76,7 @@ def _documents(place: str) -> list[Document]:
             problems += error.problems
             continue
         for document in of_file:
-            name = document.full_name if isinstance(document, DelayTopic) else document.metadata.name
+            name = document.metadata.name if isinstance(document, DelayClass) else document.full_name
             other = found.setdefault((document.kind, name), file)
             if other != file:
                 said = f"is in {other}, too; each document needs a name of its own"

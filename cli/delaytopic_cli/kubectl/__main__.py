@@ -17,6 +17,8 @@ _COMMANDS = {
     "cancel": Lazy("delaytopic_cli.kubectl.records:cancel", "Cancel pending records by their ids."),
     "reschedule": Lazy("delaytopic_cli.kubectl.records:reschedule", "Give a pending record another time."),
     "jobs": Lazy("delaytopic_cli.kubectl.records:jobs", "Cancel, move or release many records."),
+    "trigger": Lazy("delaytopic_cli.kubectl.recurring:trigger", "Deliver a RecurringRecord now, beside its times."),
+    "backfill": Lazy("delaytopic_cli.kubectl.recurring:backfill", "Deliver a RecurringRecord for times that are past."),
     "dead-letters": Lazy("delaytopic_cli.kubectl.records:dead_letters", "List dead letters, and send them again."),
     "pause": Lazy("delaytopic_cli.kubectl.annotate:pause", "Let the operator change nothing; relays run on."),
     "resume": Lazy("delaytopic_cli.kubectl.annotate:resume", "Undo pause."),

@@ -1,4 +1,4 @@
-"""Edge: the DelayTopic that a command means: options shared with kubectl, finding it, awaiting its state."""
+"""Edge: the object that a command means: options shared with kubectl, finding it, awaiting its state."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any
 
 import click
 
+from delaytopic_api import ApiError, RecurringRecord
+from delaytopic_api.loading import validate
 from delaytopic_cli.kubectl.client import Kubectl
 from delaytopic_process.errors import ProgramError
 
 KIND = "delaytopics.delaytopic.dev"
+RECURRING = "recurringrecords.delaytopic.dev"
 LOOK_EVERY_S = 1.0
 Document = dict[str, Any]
 
@@ -43,6 +46,18 @@ def delay_topic(kubectl: Kubectl, name: str) -> dict[str, Any]:
         place = kubectl.default_namespace()
         raise NoSuchDelayTopic(f"there is no DelayTopic {name} in the namespace {place}; kubectl delaytopic status -A")
     return found
+
+
+def recurring_record(kubectl: Kubectl, name: str) -> RecurringRecord:
+    """Return the RecurringRecord; raises `ProgramError`, and `KubectlFailed`."""
+    found = kubectl.find(RECURRING, name)
+    if found is None:
+        place = kubectl.default_namespace()
+        raise ProgramError(f"there is no RecurringRecord {name} in the namespace {place}; kubectl get recurring -A")
+    try:
+        return validate(RecurringRecord, {**found, "status": None}, f"RecurringRecord {name}")
+    except ApiError as error:
+        raise ProgramError(f"the record cannot be read, and nobody writes it: {error}") from error
 
 
 def full_name(document: dict[str, Any]) -> str:

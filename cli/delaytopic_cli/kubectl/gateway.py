@@ -6,15 +6,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
 
+from delaytopic_api import RecurringRecord
 from delaytopic_cli.commands.reach import ReachGateway, read_token
 from delaytopic_cli.kubectl.client import IN_CLUSTER, Kubectl, KubectlFailed
-from delaytopic_cli.kubectl.delay_topic import Document, delay_topic, full_name, with_kubectl
+from delaytopic_cli.kubectl.delay_topic import Document, delay_topic, full_name, recurring_record, with_kubectl
 from delaytopic_cli.kubectl.port_forward import PortForwards
 from delaytopic_cli.kubectl.relays import OPERATOR_NAMESPACE, relays_of
 from delaytopic_gateway.errors import GatewayUnreachableError, RecordMissingError, UnauthenticatedError
@@ -159,10 +160,12 @@ def _exists(files: str) -> bool:
     return any(Path(file).expanduser().exists() for file in files.split(os.pathsep))
 
 
-def _with_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument NAME of a DelayTopic and the options that find it and its gateway.
+def _with_gateway(
+    command: Callable[..., Any], finder: Callable[[Kubectl, str], object] = delay_topic
+) -> Callable[..., Any]:
+    """Add the argument NAME of a DelayTopic, or of what `finder` finds, and the options that find it and its gateway.
 
-    They are handed over as arguments `gateways`, and `find`, which returns the DelayTopic. It is called only when that
+    They are handed over as arguments `gateways`, and `find`, which returns what was found. It is called only when that
     is needed: what is wrong with the command line is told first.
     """
 
@@ -199,7 +202,7 @@ def _with_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
         **options: Any,
     ) -> Any:
         gateways = Gateways(kubectl, gateway_namespace, gateway_service, token_file)
-        return command(*arguments, gateways=gateways, find=cache(lambda: delay_topic(kubectl, name)), **options)
+        return command(*arguments, gateways=gateways, find=cache(lambda: finder(kubectl, name)), **options)
 
     return called
 
@@ -212,6 +215,21 @@ def at_gateway(command: Callable[..., Any]) -> Callable[..., Any]:
     def called(*arguments: Any, gateways: Gateways, find: Callable[[], Document], **options: Any) -> Any:
         reach: ReachGateway = lambda: gateways.topic(find())  # noqa: E731  # with its type
         return command(*arguments, reach=reach, **options)
+
+    return called
+
+
+def at_gateway_of_recurring(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what names a RecurringRecord and reaches the gateway of its DelayTopic.
+
+    They are handed over as `find`, which returns the RecurringRecord, and `reach`.
+    """
+
+    @partial(_with_gateway, finder=recurring_record)
+    @wraps(command)
+    def called(*arguments: Any, gateways: Gateways, find: Callable[[], RecurringRecord], **options: Any) -> Any:
+        reach: ReachGateway = lambda: gateways.topic(delay_topic(gateways.kubectl, find().spec.delay_topic))  # noqa: E731  # with its type
+        return command(*arguments, find=find, reach=reach, **options)
 
     return called
 

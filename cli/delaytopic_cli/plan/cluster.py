@@ -28,6 +28,7 @@ def read_cluster(kubectl: Kubectl, documents: Documents, config: OperatorConfig 
         topics = _topics(kubectl, documents, notes)
         classes = _classes(kubectl, notes)
         namespaces = _namespaces(kubectl, documents, notes)
+        recurring = _recurring(kubectl, documents, notes)
         unseen: set[str] = set()
         places = _places(documents, topics, classes, config)
         made = [each for place in sorted(places) for each in _made(kubectl, place, unseen)]
@@ -44,6 +45,7 @@ def read_cluster(kubectl: Kubectl, documents: Documents, config: OperatorConfig 
         topics=topics,
         classes=classes,
         namespaces=namespaces,
+        recurring=recurring,
         made=made,
         unseen=frozenset(unseen),
         notes=notes,
@@ -57,9 +59,22 @@ def _topics(kubectl: Kubectl, documents: Documents, notes: list[str]) -> list[Do
     except KubectlFailed as error:
         if error.reason != "Forbidden":
             raise
-    places = sorted({each["metadata"]["namespace"] for each in documents.topics})
+    places = sorted({each["metadata"]["namespace"] for each in (*documents.topics, *documents.recurring)})
     notes.append("DelayTopics of other namespaces may not be listed: conflicts with them are not seen")
     return [each for place in places for each in kubectl.within(place).items("delaytopics")]
+
+
+def _recurring(kubectl: Kubectl, documents: Documents, notes: list[str]) -> list[Document]:
+    """Read the RecurringRecords of the documents' namespaces, if the documents have any."""
+    found: list[Document] = []
+    for place in sorted({each["metadata"]["namespace"] for each in documents.recurring}):
+        try:
+            found += kubectl.within(place).items("recurringrecords")
+        except KubectlFailed as error:
+            if error.reason != "Forbidden":
+                raise
+            notes.append(f"RecurringRecords of {place} may not be listed: those of the files are taken to be new")
+    return found
 
 
 def _classes(kubectl: Kubectl, notes: list[str]) -> list[Document]:
@@ -74,7 +89,7 @@ def _classes(kubectl: Kubectl, notes: list[str]) -> list[Document]:
 
 def _namespaces(kubectl: Kubectl, documents: Documents, notes: list[str]) -> dict[str, Document | None]:
     """Read those of the documents; with a class of them all that may be listed, as it may take rights from each."""
-    names = {each["metadata"]["namespace"] for each in documents.topics}
+    names = {each["metadata"]["namespace"] for each in (*documents.topics, *documents.recurring)}
     names |= {each["metadata"]["name"] for each in documents.namespaces}
     found: dict[str, Document | None] = {}
     if documents.classes:

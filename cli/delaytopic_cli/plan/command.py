@@ -32,12 +32,12 @@ class PlanCommand(click.Command):
 @click.command(cls=PlanCommand, short_help="Show what the operator would make of DelayTopics.")
 @click.option(
     "-f", "--file", "files", multiple=True, required=True, metavar="FILE",
-    help="YAML with DelayTopics, DelayClasses and Namespaces; - is standard input. Repeatable.",
+    help="YAML with DelayTopics, RecurringRecords, DelayClasses and Namespaces; - is standard input. Repeatable.",
 )  # fmt: skip
 @click.option("--against", type=NearChoice(["cluster"]), help="Show only what differs from a cluster.")
 @click.option("--context", help="The context of your kubeconfig. Default: the current one.")
 @click.option("--kubeconfig", metavar="FILE", help="As of kubectl.")
-@click.option("-n", "--namespace", help="Of DelayTopics that name none. Default: the context's, else default.")
+@click.option("-n", "--namespace", help="Of objects that name none. Default: the context's, else default.")
 @click.option(
     "--operator-config", metavar="FILE",
     help="The operator's configuration. Default: the one in the cluster, else the operator's defaults.",
@@ -57,7 +57,8 @@ def plan(
     """Show what the operator would make of DelayTopics, and write nothing.
 
     By itself: what is in force for each DelayTopic and who said so, whether it is refused and why, and the topics,
-    objects and relays that would be made. With --against cluster: only what would change there, read with the kubectl
+    objects and relays that would be made; for each RecurringRecord, the record that would be written, replaced or
+    cancelled, and the next times. With --against cluster: only what would change there, read with the kubectl
     of your PATH. The operator's own rules decide. Kafka is not asked, and Secrets are not read.
 
     \b

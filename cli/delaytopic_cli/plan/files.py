@@ -14,7 +14,7 @@ STANDARD_INPUT = "-"
 
 
 def read_files(names: Iterable[str], namespace: str) -> Documents:
-    """Return the documents of all files; `-` is standard input. `namespace`: of DelayTopics that name none.
+    """Return the documents of all files; `-` is standard input. `namespace`: of objects that name none.
 
     Raises `ProgramError`s with a line for each thing to change.
     """

@@ -9,17 +9,19 @@ from collections.abc import Iterator
 import yaml
 
 from delaytopic_api.loading import ManifestDumper
-from delaytopic_operator.offline import Change, Judgement, Outcome, Step, TopicOutcome
+from delaytopic_operator.offline import Change, Judgement, Outcome, RecurringOutcome, Step, TopicOutcome
 
 WIDTH = 110
 _SIGNS = {
     "Create": "+",
     "CreateTopic": "+",
+    "WriteRecord": "+",
     "AddFinalizer": "+",
     "Delete": "-",
     "DeleteTopic": "-",
     "RemoveFinalizer": "-",
     "Purge": "-",
+    "CancelRecord": "-",
 }
 _OTHER_SIGN = "~"
 _WORDS = {
@@ -28,6 +30,9 @@ _WORDS = {
     "SetTopicConfig": "topic",
     "DeleteTopic": "topic",
     "Purge": "backlog",
+    "WriteRecord": "record in",
+    "ReplaceRecord": "record in",
+    "CancelRecord": "record in",
 }
 _SAYS = {Judgement.NOTHING: "nothing to do", Judgement.CHANGES: "changes", Judgement.REFUSED: "refused"}
 
@@ -51,6 +56,9 @@ def text_lines(outcome: Outcome, *, objects: bool) -> Iterator[str]:
     for topic in outcome.topics:
         yield from _topic_lines(topic, settings=not compared, objects=objects)
         yield ""
+    for record in outcome.recurring:
+        yield from _recurring_lines(record, settings=not compared, objects=objects)
+        yield ""
     changed = outcome.judgement is not Judgement.NOTHING
     for note in [*outcome.notes, *(outcome.assumptions if changed else ())]:
         yield from _wrapped(f"Note: {note}.", "")
@@ -59,7 +67,7 @@ def text_lines(outcome: Outcome, *, objects: bool) -> Iterator[str]:
 
 def summary(outcome: Outcome) -> str:
     """Return the last line."""
-    counts = Counter(topic.judgement for topic in outcome.topics)
+    counts = Counter(outcome.judgements)
     parts = [f"{counts[each]} {words}" for each, words in _COUNTED if counts[each]]
     parts += [f"{len(outcome.steps)} changes of classes and namespaces"] if outcome.steps else []
     return f"Plan: {', '.join(parts) or 'nothing to do'}."
@@ -88,6 +96,21 @@ def _topic_lines(topic: TopicOutcome, *, settings: bool, objects: bool) -> Itera
     if topic.relays and topic.judgement is not Judgement.NOTHING:
         yield f"  Relays: {topic.relays}"
     for note in topic.notes:
+        yield from _wrapped(f"Note: {note}.", "  ")
+
+
+def _recurring_lines(record: RecurringOutcome, *, settings: bool, objects: bool) -> Iterator[str]:
+    why = f" ({record.reason})" if record.reason else ""
+    yield f"RecurringRecord {record.key}: {_SAYS[record.judgement]}{why}"
+    if record.message:
+        yield from _wrapped(record.message, "  ")
+    if record.steps:
+        yield "  Would be done:" if settings else "  To be done:"
+        for step in record.steps:
+            yield from _step_lines(step, "    ", objects=objects)
+    if record.next:
+        yield f"  Next: {', '.join(record.next)}"
+    for note in record.notes:
         yield from _wrapped(f"Note: {note}.", "  ")
 
 

@@ -200,3 +200,8 @@ class RecurringRecord(Model):
     """The desired state."""
     status: RecurringRecordStatus | None = None
     """The observed state, written by the operator."""
+
+    @property
+    def full_name(self) -> str:
+        """`namespace/name`."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"

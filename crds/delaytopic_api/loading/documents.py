@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar
 
 from pydantic import ValidationError
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from delaytopic_api.documents.delay_class import DelayClass
 from delaytopic_api.documents.delay_topic import DelayTopic
 from delaytopic_api.documents.model import Model
+from delaytopic_api.documents.recurring_record import RecurringRecord
 from delaytopic_api.errors import InvalidDocument, Problem
 from delaytopic_api.loading.problems import problems_of
 from delaytopic_api.loading.yaml_text import parse_yaml, write_yaml
@@ -18,16 +19,22 @@ from delaytopic_api.relay.config import RelayConfig
 
 M = TypeVar("M", bound=Model)
 
-_KINDS: dict[str, type[DelayTopic] | type[DelayClass]] = {"DelayTopic": DelayTopic, "DelayClass": DelayClass}
+AnyDocument = DelayTopic | DelayClass | RecurringRecord
+"""A document of any kind that people apply."""
+_KINDS: dict[str, type[DelayTopic] | type[DelayClass] | type[RecurringRecord]] = {
+    "DelayTopic": DelayTopic,
+    "DelayClass": DelayClass,
+    "RecurringRecord": RecurringRecord,
+}
 
 
-def load_documents(text: str, origin: str = "") -> list[DelayTopic | DelayClass]:
+def load_documents(text: str, origin: str = "") -> list[AnyDocument]:
     """All documents of a YAML text, in order; raises `InvalidDocument` with the problems of all of them.
 
     A list, as `kubectl get delaytopics,delayclasses -o yaml` prints it, counts as its items. `origin`, such as the
     file's name, comes first in each problem.
     """
-    documents: list[DelayTopic | DelayClass] = []
+    documents: list[AnyDocument] = []
     problems: list[Problem] = []
     for subject, content in _contents(text, origin):
         try:
@@ -40,7 +47,7 @@ def load_documents(text: str, origin: str = "") -> list[DelayTopic | DelayClass]
     return documents
 
 
-def load_document(content: object, subject: str = "") -> DelayTopic | DelayClass:
+def load_document(content: object, subject: str = "") -> AnyDocument:
     """One parsed document, such as an object from the API server; raises `InvalidDocument`."""
     if not isinstance(content, Mapping):
         raise InvalidDocument([Problem("", "must be a mapping of fields", subject)])
@@ -114,7 +121,7 @@ def _name(content: Mapping[str, Any]) -> str | None:
     return f"{kind} {name}" if kind == "DelayClass" else f"{kind} {namespace}/{name}"
 
 
-def _twice(documents: list[DelayTopic | DelayClass], origin: str) -> list[Problem]:
+def _twice(documents: Sequence[AnyDocument], origin: str) -> list[Problem]:
     names = Counter(_name(document.to_document()) for document in documents)
     return [
         Problem("metadata.name", "is there twice; each document needs a name of its own", _prefixed(origin, str(name)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delaytopic_api.policy.access import TopicsInUse, refusals, revocations
 from delaytopic_api.policy.reading_rules import rules_mark
+from delaytopic_api.policy.recurring import recurring_refusals, recurring_slots
 from delaytopic_api.policy.resolve import LATENESS_OF_PRECISION, RETENTION_MARGIN, mark_of, relay_config
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "RETENTION_MARGIN",
     "TopicsInUse",
     "mark_of",
+    "recurring_refusals",
+    "recurring_slots",
     "refusals",
     "relay_config",
     "revocations",

@@ -6,6 +6,7 @@ from delaytopic_api.records.dead_letter import DeadLetter, DeadLetterReason, dea
 from delaytopic_api.records.headers import (
     ACTION_CANCEL,
     ACTION_SCHEDULE,
+    BACKFILLED,
     CONTROL_HEADERS,
     DEAD_LETTER_AT,
     DEAD_LETTER_DETAIL,
@@ -36,6 +37,7 @@ from delaytopic_api.records.headers import (
     RECURRENCE_HEADERS,
     RESERVED_HEADERS,
     RESTATED,
+    TRIGGERED,
     UNLIMITED,
     Headers,
     resembled_header,
@@ -46,6 +48,7 @@ from delaytopic_api.records.receipt import Receipt, ReceiptForm, receipt_parts
 __all__ = [
     "ACTION_CANCEL",
     "ACTION_SCHEDULE",
+    "BACKFILLED",
     "CONTROL_HEADERS",
     "DEAD_LETTER_AT",
     "DEAD_LETTER_DETAIL",
@@ -78,6 +81,7 @@ __all__ = [
     "RECURRENCE_HEADERS",
     "RESERVED_HEADERS",
     "RESTATED",
+    "TRIGGERED",
     "UNLIMITED",
     "DeadLetter",
     "DeadLetterReason",

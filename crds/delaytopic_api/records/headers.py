@@ -79,6 +79,13 @@ OCCURRENCE: Final = "delay-occurrence"
 """On every delivery of a recurring record: `<number>:<slot in epoch milliseconds>`, an idempotency key beside
 its id."""
 
+TRIGGERED: Final = "delay-triggered"
+"""On a delivery of a RecurringRecord that somebody asked for beside its times: `<when in epoch ms>:<namespace>/<name>`.
+Commands write it."""
+BACKFILLED: Final = "delay-backfilled"
+"""On a delivery of a RecurringRecord for a time that is past: `<slot in epoch ms>:<namespace>/<name>`, which stays the
+same when that is repeated. Commands write it."""
+
 RESTATED: Final = "delay-restated"
 """On what a relay writes into its own source again: `<due>:<partition>:<offset>:<rank>:<topic>`, of the record that it
 stands for. `rank` is the source offset that it counts as; without a due time it withdraws."""

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from delaytopic_api import ApiError, DelayClass, DelayTopic, Settings, class_for, class_in_force, load_document, resolve
 from delaytopic_api.documents import API_VERSION, GROUP, ConditionStatus, ConditionType
+from delaytopic_api.loading import AnyDocument
 from delaytopic_gateway.cluster.api_server import ApiServer, Document
 from delaytopic_gateway.service.served_topics import ServedTopic
 from delaytopic_gateway.service.state import UNKNOWN, State, state_of_status
@@ -95,7 +96,7 @@ def _settings(document: Document, classes: Sequence[DelayClass]) -> tuple[Settin
         return None, None
 
 
-def _loaded(kind: str, document: Document) -> DelayTopic | DelayClass | None:
+def _loaded(kind: str, document: Document) -> AnyDocument | None:
     try:
         return load_document({"apiVersion": API_VERSION, "kind": kind, **document})
     except ApiError:

@@ -25,7 +25,7 @@ from delaytopic_gateway.dead_letters.documents import (
     Resend,
     ResendResult,
 )
-from delaytopic_gateway.documents import Accepted, NewTime, OutcomePage, RecordPage, RecordSelection
+from delaytopic_gateway.documents import Accepted, NewRecord, NewTime, OutcomePage, RecordPage, RecordSelection
 from delaytopic_gateway.errors import (
     ConflictError,
     ForbiddenError,
@@ -136,6 +136,10 @@ class GatewayTopic:
     def move(self, name: str, partition: int | None, time: NewTime) -> Accepted:
         """See `TopicService.move`."""
         return _parsed(Accepted, self.client.ask("PATCH", self._place(name, partition), time.to_document()))
+
+    def schedule(self, record: NewRecord) -> Accepted:
+        """Write a new record. Raises `ForbiddenError`, and `ConflictError` where no gateway writes any."""
+        return _parsed(Accepted, self.client.ask("POST", f"{self._base}/records", record.to_document()))
 
     def dead_letters(self, selection: DeadLetterSelection) -> DeadLetterPage:
         """See `TopicService.dead_letters`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 from delaytopic_api import (
     DelayClass,
     DelayTopic,
+    RecurringRecord,
     RelayConfig,
     Settings,
     class_for,
@@ -19,6 +21,8 @@ from delaytopic_api import (
     resolve,
 )
 from delaytopic_api.documents import TopicSettings
+from delaytopic_api.loading import AnyDocument
+from delaytopic_api.recurrence import Missed
 from delaytopic_api.relay import HttpServer, KafkaClient, KafkaSecurity, RedisClient, RelayLimits
 from delaytopic_api.values import MOST_MESSAGE_BYTES, BackendType, Ids, Management, bucket_topics
 from delaytopic_gateway.client.topics import TopicPlan
@@ -62,16 +66,59 @@ def read_settings(file: Path) -> list[Settings]:
 
     Raises InputError when the file can't be read or has no DelayTopic, and ApiError, with the path of each wrong field.
     """
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
-    documents = load_documents(text, str(file))
+    documents = _documents(file)
     classes = [document for document in documents if isinstance(document, DelayClass)]
     topics = [document for document in documents if isinstance(document, DelayTopic)]
     if not topics:
         raise InputError(f"{file} holds no DelayTopic")
     return [resolve(topic, class_for(topic, classes)) for topic in topics]
+
+
+def not_written(file: Path, all_settings: Sequence[Settings]) -> Iterator[str]:
+    """Yield lines on the RecurringRecords of the file: no operator writes them here, but a command can.
+
+    Raises InputError and ApiError as `read_settings` does.
+    """
+    sources = {f"{settings.namespace}/{settings.name}": settings.source.topic for settings in all_settings}
+    for record in _documents(file):
+        if not isinstance(record, RecurringRecord):
+            continue
+        named = f"{record.metadata.namespace}/{record.spec.delay_topic}"
+        if named not in sources:
+            yield f"RecurringRecord {record.full_name} is not written: {file} holds no DelayTopic {named}"
+            continue
+        yield f"RecurringRecord {record.full_name} is not written, as no operator runs here; a command like it:"
+        yield f"  delaytopic send {shlex.join([sources[named], *_like(record)])}"
+
+
+def _like(record: RecurringRecord) -> Iterator[str]:
+    """Yield the options of a command that sends such a record."""
+    spec = record.spec
+    options = {
+        "--id": record.metadata.name,
+        "--cron": spec.cron,
+        "--every": spec.every,
+        "--tz": spec.time_zone,
+        "--from": spec.start,
+        "--until": spec.until,
+        "--jitter": spec.jitter,
+        "--missed": str(spec.missed) if spec.missed is not Missed.LATEST else None,
+        "--catch-up": spec.catch_up,
+        "--key": spec.key,
+        "--value": spec.value or "",
+    }
+    for name, value in options.items():
+        yield from (name, str(value)) if value is not None else ()
+    for header, text in spec.headers.items():
+        yield from ("--header", f"{header}={text}")
+
+
+def _documents(file: Path) -> list[AnyDocument]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+    return load_documents(text, str(file))
 
 
 def check_addresses(bootstrap_servers: str | None, redis_url: str | None) -> None:

@@ -36,6 +36,7 @@ from delaytopic_local.session.documents import (
     checked_settings,
     kafka_client,
     known_topic,
+    not_written,
     read_settings,
     relay_document,
     topic_plans,
@@ -129,7 +130,7 @@ def run_local(options: LocalOptions, console: Console) -> None:
             serving(_app(gateway, servers, jobs, clock), options.gateway_port) as address,
             _findable(name, servers, groups, address, options.clock) as publish_state,
         ):
-            for line in _how_to_reach(servers, all_settings):
+            for line in (*_how_to_reach(servers, all_settings), *not_written(options.file, all_settings)):
                 progress(line)
             progress(f"open:  {address}")
             if clock is not None:

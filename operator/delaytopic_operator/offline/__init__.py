@@ -6,7 +6,15 @@ from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.observe.route_index import conflicts_among
 from delaytopic_operator.offline.cluster_view import ClusterState
 from delaytopic_operator.offline.documents import Document, Documents, sorted_out
-from delaytopic_operator.offline.outcome import EXIT_CODES, Change, Judgement, Outcome, Step, TopicOutcome
+from delaytopic_operator.offline.outcome import (
+    EXIT_CODES,
+    Change,
+    Judgement,
+    Outcome,
+    RecurringOutcome,
+    Step,
+    TopicOutcome,
+)
 from delaytopic_operator.offline.planner import make_plan
 
 __all__ = [
@@ -18,6 +26,7 @@ __all__ = [
     "Judgement",
     "OperatorConfig",
     "Outcome",
+    "RecurringOutcome",
     "Step",
     "TopicOutcome",
     "conflicts_among",

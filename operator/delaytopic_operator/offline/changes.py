@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from delaytopic_api import DelayClass, DelayTopic, class_in_force
+from delaytopic_api import class_in_force
 from delaytopic_api.documents import API_VERSION
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import load_document
@@ -63,7 +63,7 @@ def _changes(live: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Chan
 def _whole_spec(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """Add every default, so that a field left out equals its default; an invalid spec stays as it is."""
     try:
-        parsed: DelayTopic | DelayClass = load_document({**document, "status": None})
+        parsed = load_document({**document, "status": None})
     except ApiError:
         return document.get("spec") or {}
     return parsed.spec.to_document()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from delaytopic_api import DelayClass, Settings, class_for, class_in_force, load_document
+from delaytopic_api import DelayClass, DelayTopic, Settings, class_for, class_in_force, load_document
 from delaytopic_api.documents import DelayTopicSpec
 from delaytopic_api.errors import ApiError
 from delaytopic_operator.config import OperatorConfig
@@ -29,6 +29,8 @@ class ClusterState:
     classes: Sequence[Document] = ()
     namespaces: Mapping[str, Document | None] = field(default_factory=dict)
     """None for one that does not exist; one that may not be read is not among them."""
+    recurring: Sequence[Document] = ()
+    """RecurringRecords of the namespaces of those in the files."""
     made: Sequence[Document] = ()
     """Objects that the operator made, records of routes among them."""
     unseen: frozenset[str] = frozenset()
@@ -85,7 +87,7 @@ def view_after(documents: Documents, state: ClusterState, now_ms: int) -> Cluste
 
 
 def key_of(document: Mapping[str, Any]) -> Key:
-    """Return the key of a DelayTopic."""
+    """Return the key of a DelayTopic or a RecurringRecord."""
     return Key(document["metadata"]["namespace"], document["metadata"]["name"])
 
 
@@ -172,7 +174,7 @@ def _labels(
         return {**(namespace["metadata"].get("labels") or {}), **own}
     try:
         parsed = load_document({part: content for part, content in document.items() if part != "status"})
-        of_class = None if isinstance(parsed, DelayClass) else class_for(parsed, classes, class_in_force(document))
+        of_class = class_for(parsed, classes, class_in_force(document)) if isinstance(parsed, DelayTopic) else None
     except ApiError:
         return own
     selector = of_class.spec.access.namespace_selector if of_class is not None else None

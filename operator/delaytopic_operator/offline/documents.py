@@ -21,18 +21,19 @@ class DocumentsUnreadable(ProgramError):
 
 @dataclass(frozen=True)
 class Documents:
-    """By kind, in the order of the files; each DelayTopic and Namespace has a name, DelayClasses are valid."""
+    """By kind, in the order of the files; each object has a name, and DelayClasses are valid."""
 
     topics: Sequence[Document]
     classes: Sequence[Document]
     namespaces: Sequence[Document]
+    recurring: Sequence[Document] = ()
     others: int = 0
     """Documents that are none of the operator's."""
 
 
 def sorted_out(contents: Iterable[tuple[str, object]], namespace: str) -> Documents:
     """Return the documents by kind; each comes with the name of its file. Raises `DocumentsUnreadable`."""
-    topics, classes, namespaces, others = [], [], [], 0
+    topics, classes, namespaces, recurring, others = [], [], [], [], 0
     for origin, document in _flat(contents):
         kind = document.get("kind")
         if kind == "DelayTopic":
@@ -41,12 +42,14 @@ def sorted_out(contents: Iterable[tuple[str, object]], namespace: str) -> Docume
             classes.append(_valid_class(origin, document))
         elif kind == "Namespace":
             namespaces.append(_named(origin, document))
+        elif kind == "RecurringRecord":
+            recurring.append(_placed(origin, document, namespace))
         else:
             others += 1
-    if not topics and not classes:
-        raise DocumentsUnreadable("the files hold no DelayTopic and no DelayClass")
-    _refuse_doubles([*topics, *classes])
-    return Documents(topics, classes, namespaces, others)
+    if not (topics or classes or recurring):
+        raise DocumentsUnreadable("the files hold no DelayTopic, no DelayClass and no RecurringRecord")
+    _refuse_doubles([*topics, *classes, *recurring])
+    return Documents(topics, classes, namespaces, recurring, others)
 
 
 def name_of(document: Mapping[str, Any]) -> str:

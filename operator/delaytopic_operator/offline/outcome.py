@@ -97,6 +97,33 @@ class TopicOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class RecurringOutcome:
+    """The outcome for one RecurringRecord. `reason` and `message` tell why it is refused, or why it rests."""
+
+    key: Key
+    judgement: Judgement
+    reason: str | None = None
+    message: str | None = None
+    steps: Sequence[Step] = ()
+    next: Sequence[str] = ()
+    """The next times by its rule, without jitter."""
+    notes: Sequence[str] = ()
+
+    def to_json(self, *, documents: bool) -> dict[str, Any]:
+        """Return the document that `-o json` prints."""
+        return {
+            "namespace": self.key.namespace,
+            "name": self.key.name,
+            "judgement": str(self.judgement),
+            "reason": self.reason,
+            "message": self.message,
+            "steps": [step.to_json(documents=documents) for step in self.steps],
+            "next": list(self.next),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome for all documents."""
 
@@ -105,15 +132,21 @@ class Outcome:
     steps: Sequence[Step]
     """About classes and namespaces."""
     topics: Sequence[TopicOutcome]
+    recurring: Sequence[RecurringOutcome] = ()
     notes: Sequence[str] = ()
     """Parts of the cluster that could not be read."""
     assumptions: Sequence[str] = ()
     """Parts that are never read."""
 
     @property
+    def judgements(self) -> list[Judgement]:
+        """Those of all objects."""
+        return [*(each.judgement for each in self.topics), *(each.judgement for each in self.recurring)]
+
+    @property
     def judgement(self) -> Judgement:
         """The gravest."""
-        judged = {topic.judgement for topic in self.topics}
+        judged = {*self.judgements}
         if Judgement.REFUSED in judged:
             return Judgement.REFUSED
         return Judgement.CHANGES if self.steps or Judgement.CHANGES in judged else Judgement.NOTHING
@@ -125,6 +158,7 @@ class Outcome:
             "against": self.against,
             "steps": [step.to_json(documents=documents) for step in self.steps],
             "delayTopics": [topic.to_json(documents=documents) for topic in self.topics],
+            "recurringRecords": [each.to_json(documents=documents) for each in self.recurring],
             "notes": list(self.notes),
             "assumptions": list(self.assumptions),
         }

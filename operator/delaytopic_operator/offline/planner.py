@@ -32,6 +32,7 @@ from delaytopic_operator.offline.documents import Document, Documents
 from delaytopic_operator.offline.in_force import in_force
 from delaytopic_operator.offline.observation import observe
 from delaytopic_operator.offline.outcome import Judgement, Outcome, Step, TopicOutcome
+from delaytopic_operator.offline.recurring import recurring_outcomes
 from delaytopic_operator.offline.simulation import Simulated, simulate, steps_of
 from delaytopic_operator.resources import connection_files
 from delaytopic_operator.rules.validate import Accepted, Refusal, relay_namespace
@@ -52,7 +53,8 @@ def make_plan(documents: Documents, state: ClusterState, now_ms: int) -> Outcome
     topics = [_outcome(key, written.get(key), before, after) for key in [*written, *concerned]]
     against = "the cluster" if state.is_there else "nothing: as if all of it were new"
     notes = [*state.notes, *_others(documents)]
-    return Outcome(against, list(_around(documents, state, after)), topics, notes, ASSUMPTIONS)
+    around, recurring = list(_around(documents, state, after)), recurring_outcomes(documents, after)
+    return Outcome(against, around, topics, recurring, notes, ASSUMPTIONS)
 
 
 def _concerned(documents: Documents, before: ClusterView) -> list[Key]:

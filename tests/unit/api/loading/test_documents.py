@@ -4,7 +4,15 @@ import pytest
 import yaml
 from tests.support.paths import DATA
 
-from delaytopic_api import DelayClass, DelayTopic, InvalidDocument, dump_yaml, load_document, load_documents
+from delaytopic_api import (
+    DelayClass,
+    DelayTopic,
+    InvalidDocument,
+    RecurringRecord,
+    dump_yaml,
+    load_document,
+    load_documents,
+)
 from delaytopic_api.loading import parse_yaml
 
 API_DATA = DATA / "api"
@@ -13,6 +21,12 @@ apiVersion: delaytopic.dev/v1beta1
 kind: DelayTopic
 metadata: {name: reminders, namespace: shop}
 spec: {source: {topic: a}, target: {topic: b}}
+"""
+RECURRING = """
+apiVersion: delaytopic.dev/v1beta1
+kind: RecurringRecord
+metadata: {name: report, namespace: shop}
+spec: {delayTopic: reminders, cron: 0 9 * * mon-fri, timeZone: Europe/Berlin}
 """
 
 
@@ -33,6 +47,20 @@ def test_documents_come_in_the_order_of_the_file_and_empty_ones_do_not_count() -
     text = "---\n" + TOPIC + "---\n---\n" + (API_DATA / "accepted_delay_class.yaml").read_text() + "---\n# nothing\n"
 
     assert [type(document) for document in load_documents(text)] == [DelayTopic, DelayClass]
+
+
+def test_a_recurring_record_is_read_beside_its_delay_topic() -> None:
+    documents = load_documents(f"{TOPIC}---{RECURRING}")
+
+    assert [type(document) for document in documents] == [DelayTopic, RecurringRecord]
+    assert load_documents("---\n".join(map(dump_yaml, documents))) == documents
+
+
+def test_a_rule_that_cannot_be_read_is_a_problem_of_its_field_in_its_document() -> None:
+    assert lines_of(RECURRING.replace("0 9 * * mon-fri", "0 9 31 2 *"), "report.yaml") == [
+        "report.yaml: RecurringRecord shop/report: spec.cron: header deliver-cron is '0 9 31 2 *', which cannot be "
+        "read: bad day-of-month"
+    ]
 
 
 def test_a_text_without_documents_is_an_empty_list() -> None:
@@ -81,9 +109,12 @@ def test_a_document_without_a_name_goes_by_its_number() -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("kind: Deployment", 'document 1: kind: "Deployment" is not known here; allowed: DelayTopic, DelayClass'),
-        ("metadata: {name: x}", "document 1: kind: is required; allowed: DelayTopic, DelayClass"),
-        ("kind: 5", 'document 1: kind: "5" is not known here; allowed: DelayTopic, DelayClass'),
+        (
+            "kind: Deployment",
+            'document 1: kind: "Deployment" is not known here; allowed: DelayTopic, DelayClass, RecurringRecord',
+        ),
+        ("metadata: {name: x}", "document 1: kind: is required; allowed: DelayTopic, DelayClass, RecurringRecord"),
+        ("kind: 5", 'document 1: kind: "5" is not known here; allowed: DelayTopic, DelayClass, RecurringRecord'),
         ("just text", "document 1: must be a mapping of fields"),
         ("- a\n- b", "document 1: must be a mapping of fields"),
         (
@@ -162,7 +193,7 @@ def test_what_is_wrong_in_a_list_is_told_with_its_place() -> None:
     text = "kind: List\nitems: [{}, [], {kind: DelayTopicList, items: [5]}]\n---\nkind: List\nitems: 5\n"
 
     assert lines_of(text, "a.yaml") == [
-        "a.yaml: document 1, item 1: kind: is required; allowed: DelayTopic, DelayClass",
+        "a.yaml: document 1, item 1: kind: is required; allowed: DelayTopic, DelayClass, RecurringRecord",
         "a.yaml: document 1, item 2: must be a mapping of fields",
         "a.yaml: document 1, item 3, item 1: must be a mapping of fields",
         "a.yaml: document 2: items: must be a list",

@@ -79,8 +79,8 @@ def test_errors_of_all_files_name_them(tmp_path: Path) -> None:
         names(folder)
 
     assert str(raised.value).splitlines() == [
-        f'{folder}/a.yaml: document 1: kind: "A" is not known here; allowed: DelayTopic, DelayClass',
-        f'{folder}/c.yaml: document 1: kind: "C" is not known here; allowed: DelayTopic, DelayClass',
+        f'{folder}/a.yaml: document 1: kind: "A" is not known here; allowed: DelayTopic, DelayClass, RecurringRecord',
+        f'{folder}/c.yaml: document 1: kind: "C" is not known here; allowed: DelayTopic, DelayClass, RecurringRecord',
     ]
 
 

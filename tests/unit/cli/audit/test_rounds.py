@@ -101,7 +101,8 @@ def test_while_a_file_cannot_be_used_the_delay_topics_of_before_are_audited(
     file = rounds.file
     assert rounds.audited == [["shop/orders"], ["shop/orders"], ["shop/orders"], ["shop/letters"]]
     assert capsys.readouterr().err.splitlines() == [
-        f'error: {file}: document 1: kind: "DelayTopik" is not known here; allowed: DelayTopic, DelayClass',
+        f'error: {file}: document 1: kind: "DelayTopik" is not known here; allowed: DelayTopic, DelayClass, '
+        "RecurringRecord",
         f"error: {file} cannot be read: [Errno 2] No such file or directory: '{file}'",
     ]
 

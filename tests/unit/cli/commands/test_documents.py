@@ -58,6 +58,46 @@ def test_topics_that_kafka_takes_for_one_may_be_on_two_kafkas(tmp_path: Path) ->
     assert run(["validate", "-f", write(tmp_path, f"{one}---\n{two}")]) == 0
 
 
+RECURRING = (
+    "apiVersion: delaytopic.dev/v1beta1\nkind: RecurringRecord\nmetadata: {name: report, namespace: shop}\n"
+    "spec: {delayTopic: reminders, %s}\n"
+)
+TAKES_IDS = HEAD % "reminders" + "spec: {source: {topic: a}, target: {topic: b}, schedule: {ids: ByHeader, %s}}\n"
+
+
+def test_a_recurring_record_is_valid_beside_a_delay_topic_that_delivers_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = write(tmp_path, TAKES_IDS % "maxDelay: 80h", "topic.yaml")
+    record = write(tmp_path, RECURRING % "cron: 0 9 * * mon-fri", "record.yaml")
+
+    assert (run(["validate", "-f", record]), run(["validate", "-f", record, "-f", topic])) == (0, 0)
+    assert capsys.readouterr().out == "1 document is valid\n2 documents are valid\n"
+
+
+def test_a_recurring_record_is_refused_beside_a_delay_topic_that_takes_no_ids(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = (TAKES_IDS % "maxDelay: 80h").replace("ByHeader", "Disabled")
+
+    assert run(["validate", "-f", write(tmp_path, f"{topic}---\n{RECURRING % 'every: 1h'}")]) == 2
+    assert capsys.readouterr().err == (
+        "error: RecurringRecord shop/report: spec.delayTopic: the DelayTopic shop/reminders takes no ids by header: it "
+        "needs the native dialect with schedule.ids: ByHeader\n"
+    )
+
+
+def test_a_recurring_record_is_refused_whose_times_are_further_apart_than_its_delay_topic_allows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, f"{TAKES_IDS % 'maxDelay: 1h'}---\n{RECURRING % 'every: 2h'}")
+
+    assert run(["validate", "-f", file]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: RecurringRecord shop/report: spec.every: its time 2")
+    assert said.endswith("; the DelayTopic shop/reminders allows at most 1h (schedule.maxDelay)\n")
+
+
 def test_init_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, "mine")
 

@@ -1,4 +1,7 @@
-"""A kubectl that is a script: it knows one DelayTopic, and forwards ports as a script of each pod or Service says."""
+"""A kubectl that is a script: it knows a DelayTopic and a RecurringRecord.
+
+It forwards ports as a script of each pod or Service says.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from delaytopic_process.waiting import wait_until
 
 NAMESPACE: Final = "shop"
 NAME: Final = "reminders"
+RECURRING: Final = "report"
 RELAYS: Final = "relays"
 SYSTEM: Final = "delaytopic-system"
 PATIENCE_SECONDS: Final = 20.0
@@ -34,6 +38,7 @@ case "$*" in
   . "./$pod.sh" ;;
 *"get services"*) cat services.json || exit 1 ;;
 *delaytopics*) cat topic.json ;;
+*recurringrecords*) cat recurring.json ;;
 *pods*) cat pods.json ;;
 *) echo "Error from server (Forbidden): not scripted" >&2; exit 1 ;;
 esac
@@ -63,6 +68,20 @@ class ScriptedKubectl:
         program.chmod(0o700)
         topic = {"metadata": {"namespace": NAMESPACE, "name": NAME}, "spec": {}}
         (self.directory / "topic.json").write_text(json.dumps(topic))
+        recurring = {
+            "apiVersion": "delaytopic.dev/v1beta1",
+            "kind": "RecurringRecord",
+            "metadata": {"namespace": NAMESPACE, "name": RECURRING, "creationTimestamp": "2026-11-01T00:00:00Z"},
+            "spec": {
+                "delayTopic": NAME,
+                "cron": "0 9 * * mon-fri",
+                "timeZone": "Europe/Berlin",
+                "key": "k",
+                "headers": {"kind": "daily"},
+                "value": "report",
+            },
+        }
+        (self.directory / "recurring.json").write_text(json.dumps(recurring))
         items = [_running_pod(name) for name in pods]
         (self.directory / "pods.json").write_text(json.dumps({"items": items}))
         for name, script in pods.items():

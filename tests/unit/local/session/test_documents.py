@@ -13,6 +13,7 @@ from delaytopic_local.session.documents import (
     checked_settings,
     kafka_client,
     known_topic,
+    not_written,
     read_settings,
     relay_document,
     topic_plans,
@@ -141,6 +142,20 @@ def test_a_wrong_field_is_named_with_file_and_path(tmp_path: Path) -> None:
 def test_a_file_without_delay_topics_is_of_no_use(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no DelayTopic"):
         read_settings(file_with(tmp_path, "# nothing\n"))
+
+
+def test_a_recurring_record_is_told_to_be_unwritten_with_a_command_like_it(tmp_path: Path) -> None:
+    recurring = (
+        "---\napiVersion: delaytopic.dev/v1beta1\nkind: RecurringRecord\nmetadata: {name: report, namespace: shop}\n"
+        "spec: {delayTopic: %s, cron: 0 9 * * mon-fri, headers: {kind: a b}, value: tea}\n"
+    )
+    file = file_with(tmp_path, PLAIN + recurring % "reminders" + (recurring % "others").replace("report", "lost"))
+
+    assert list(not_written(file, read_settings(file))) == [
+        "RecurringRecord shop/report is not written, as no operator runs here; a command like it:",
+        "  delaytopic send a --id report --cron '0 9 * * mon-fri' --value tea --header 'kind=a b'",
+        f"RecurringRecord shop/lost is not written: {file} holds no DelayTopic shop/others",
+    ]
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:

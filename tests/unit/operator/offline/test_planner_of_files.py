@@ -172,7 +172,7 @@ def test_lists_and_documents_of_other_kinds_are_understood() -> None:
 @pytest.mark.parametrize(
     ("documents", "says"),
     [
-        ([], "the files hold no DelayTopic and no DelayClass"),
+        ([], "the files hold no DelayTopic, no DelayClass and no RecurringRecord"),
         ([delay_topic(), delay_topic()], "the files hold DelayTopic shop/reminders more than once"),
         ([{"kind": "DelayTopic"}], "topics.yaml: DelayTopic: metadata.name: is required"),
         ([{**delay_class(), "spec": {}}], "topics.yaml: DelayClass standard: spec.connection: is required"),

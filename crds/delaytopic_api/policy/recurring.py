@@ -1,0 +1,60 @@
+"""What a DelayTopic allows of a RecurringRecord that goes through its source. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from delaytopic_api.documents.recurring_record import RecurringRecord
+from delaytopic_api.documents.settings import Settings
+from delaytopic_api.errors import Problem
+from delaytopic_api.records import rfc_3339
+from delaytopic_api.recurrence import ZONES, Recurrence, RecurrenceError, read_recurrence
+from delaytopic_api.recurrence.rules import duration_text
+from delaytopic_api.values.choices import Dialect, Ids
+
+
+def recurring_refusals(record: RecurringRecord, settings: Settings, now_ms: int) -> Iterator[Problem]:
+    """Yield why the DelayTopic with these settings would not deliver a record that is written at an instant."""
+    subject, topic = f"RecurringRecord {record.full_name}", f"DelayTopic {settings.namespace}/{settings.name}"
+    schedule = settings.schedule
+    if schedule.dialect is not Dialect.NATIVE or schedule.ids is not Ids.BY_HEADER:
+        needed = "it needs the native dialect with schedule.ids: ByHeader"
+        yield Problem("spec.delayTopic", f"the {topic} takes no ids by header: {needed}", subject)
+    longest_ms = schedule.max_delay.ms
+    times_ms = [now_ms, *recurring_slots(record, now_ms, 2)]
+    for before_ms, slot_ms in pairwise(times_ms):
+        if slot_ms - before_ms > longest_ms:
+            waits = f"{duration_text(slot_ms - before_ms)} after {rfc_3339(before_ms)}"
+            allowed = f"the {topic} allows at most {duration_text(longest_ms)} (schedule.maxDelay)"
+            field = "every" if record.spec.every is not None else "cron"
+            yield Problem(f"spec.{field}", f"its time {rfc_3339(slot_ms)} is {waits}; {allowed}", subject)
+            return
+
+
+def recurring_slots(record: RecurringRecord, after_ms: int, most: int, last_ms: int | None = None) -> list[int]:
+    """Return the first times of its rule later than an instant, in order and without jitter; none after `last_ms`.
+
+    An object that nobody has created yet counts an interval from that instant.
+    """
+    created = record.metadata.creation_timestamp
+    created_ms = round(created.timestamp() * 1_000) if created is not None else after_ms
+    try:
+        # As of 1970, so that no time of the rule lies before the record.
+        recurrence = read_recurrence(record.spec.controls(created_ms), 0)
+    except RecurrenceError:  # an interval that counts from the creation may end before it
+        return []
+    return _slots(recurrence, after_ms, most, last_ms) if recurrence is not None else []
+
+
+def _slots(recurrence: Recurrence, after_ms: int, most: int, last_ms: int | None) -> list[int]:
+    found: list[int] = []
+    zone = ZONES(recurrence.zone)
+    ends_ms = min((each for each in (recurrence.until_ms, last_ms) if each is not None), default=None)
+    slot_ms = recurrence.rule.slot_after(max(after_ms, recurrence.from_ms - 1), zone)
+    while slot_ms is not None and len(found) < most:
+        if ends_ms is not None and slot_ms > ends_ms:
+            break
+        found.append(slot_ms)
+        slot_ms = recurrence.rule.slot_after(slot_ms, zone)
+    return found
