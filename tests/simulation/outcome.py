@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from tests.simulation.lives import LIFE, Lives
@@ -142,14 +143,20 @@ class Outcome:
         name = command.id if isinstance(command, Reject) and command.rank is not None else _name(command)
         return [
             other
-            for other in self.source.values()
-            if name is not None
-            and _name(other.command) == name
-            and other.place[0] == accepted.place[0]
-            and _rank(other.command) > _rank(accepted.command)
+            for other in self._by_name.get((accepted.place[0], name), ())
+            if _rank(other.command) > _rank(accepted.command)
             # What recurs is no later command than what it follows.
             and not (self.setup.recurs and _rank(other.command) != other.place[1])
         ]
+
+    @cached_property
+    def _by_name(self) -> Mapping[tuple[int, bytes | None], Sequence[Accepted]]:
+        """Return the commands of each shard with an id, by the id."""
+        found: dict[tuple[int, bytes | None], list[Accepted]] = {}
+        for accepted in self.source.values():
+            if (name := _name(accepted.command)) is not None:
+                found.setdefault((accepted.place[0], name), []).append(accepted)
+        return found
 
     def former(self, accepted: Accepted) -> Place:
         """Return the place of the record that one stands for, or follows, which a relay has written."""

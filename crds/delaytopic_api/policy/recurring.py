@@ -22,13 +22,14 @@ def recurring_refusals(record: RecurringRecord, settings: Settings, now_ms: int)
         needed = "it needs the native dialect with schedule.ids: ByHeader"
         yield Problem("spec.delayTopic", f"the {topic} takes no ids by header: {needed}", subject)
     longest_ms = schedule.max_delay.ms
-    times_ms = [now_ms, *recurring_slots(record, now_ms, 2)]
-    for before_ms, slot_ms in pairwise(times_ms):
+    allowed = f"the {topic} allows at most {duration_text(longest_ms)} (schedule.maxDelay)"
+    field = "spec.every" if record.spec.every is not None else "spec.cron"
+    # Nothing of it says what the time is now: it is told again and again.
+    for before_ms, slot_ms in pairwise([now_ms, *recurring_slots(record, now_ms, 2)]):
         if slot_ms - before_ms > longest_ms:
-            waits = f"{duration_text(slot_ms - before_ms)} after {rfc_3339(before_ms)}"
-            allowed = f"the {topic} allows at most {duration_text(longest_ms)} (schedule.maxDelay)"
-            field = "every" if record.spec.every is not None else "cron"
-            yield Problem(f"spec.{field}", f"its time {rfc_3339(slot_ms)} is {waits}; {allowed}", subject)
+            is_first = before_ms == now_ms
+            waits = "too far away by now" if is_first else f"{duration_text(slot_ms - before_ms)} after the one before"
+            yield Problem(field, f"its time {rfc_3339(slot_ms)} is {waits}; {allowed}", subject)
             return
 
 

@@ -53,7 +53,7 @@ def _outcome(written: Document, live: Document | None, after: ClusterView) -> Re
         return RecurringOutcome(key, Judgement.REFUSED, refusal.reason, refusal.message)
     source = _source(record, after)
     if isinstance(source, Hindrance):
-        notes = [_ONLY_FILES] if source.is_gone and not after.state.is_there else []
+        notes = [_ONLY_FILES] if source.ends and not after.state.is_there else []
         problem = source.problem
         return RecurringOutcome(key, Judgement.REFUSED, problem.reason, problem.message, notes=notes)
     decided = plan_recurring(RecurringObservation(after.now_ms, document, source))
@@ -87,7 +87,7 @@ def _source(record: RecurringRecord, after: ClusterView) -> Source | Hindrance:
     document = after.topics.get(key)
     if document is None or "deletionTimestamp" in document["metadata"]:
         found = f"there is no DelayTopic {key}" if document is None else f"the DelayTopic {key} is being deleted"
-        return Hindrance(Problem("DelayTopicMissing", f"{found}: apply it, or name another one"), is_gone=True)
+        return Hindrance(Problem("DelayTopicMissing", f"{found}: apply it, or name another one"), ends=True)
     verdict = judge(after, key)
     if not isinstance(verdict, Accepted):
         why = f"the DelayTopic {key} is refused, and has to be put right first: {verdict.message}"
@@ -98,7 +98,7 @@ def _source(record: RecurringRecord, after: ClusterView) -> Source | Hindrance:
         return Hindrance(Problem(reason, f"{problem.path}: {problem.message}"))
     said: Mapping[str, Any] = (document.get("status") or {}).get("source") or {}
     topic_id, partitions = said.get("topicId", NOT_YET_KNOWN), said.get("partitions", _PARTITIONS)
-    return Source(verdict.settings.source.topic, topic_id, partitions, document["metadata"]["uid"])
+    return Source(verdict.settings.source.topic, topic_id, partitions, document["metadata"]["uid"], verdict.settings)
 
 
 def _steps(decided: RecurringPlan, document: Document, source: Source) -> Iterator[Step]:

@@ -51,7 +51,7 @@ class RecurringObserver:
                 return hindrance, None
             return self._reached(found, now_ms)
         except NamespaceTerminating as error:
-            return Hindrance(problem_of(error), is_gone=True), None
+            return Hindrance(problem_of(error), ends=True), None
         except OperatorError as error:
             return Hindrance(problem_of(error)), None
 
@@ -60,30 +60,32 @@ class RecurringObserver:
         assert record is not None
         assert record.source is not None
         assert document is not None
+        assert isinstance(found.verdict, Accepted)
         connection, values = self._cluster.resolve_connection(record, now_ms)
         kafka = self._kafka.cluster(kafka_settings(connection, values))
         topic = kafka.view([record.source.name]).find(record.source.name)
         if topic is None:
             missing = Problem("TopicMissing", f"the topic {record.source.name} is missing, or may not be described")
             return Hindrance(missing), None
-        return Source(topic.name, topic.topic_id, topic.partitions, document["metadata"]["uid"]), kafka
+        uid = document["metadata"]["uid"]
+        return Source(topic.name, topic.topic_id, topic.partitions, uid, found.verdict.settings), kafka
 
 
 def _hindrance(key: Key, found: Cluster) -> Hindrance | None:
     """Return why nothing may be written to the source of a DelayTopic, in the order in which one needs the other."""
     document = found.document
     if document is None:
-        return Hindrance(Problem(_GONE, f"there is no DelayTopic {key}: apply it, or name another one"), is_gone=True)
+        return Hindrance(Problem(_GONE, f"there is no DelayTopic {key}: apply it, or name another one"), ends=True)
     if _is_going(document):
         going = Problem(_GONE, f"the DelayTopic {key} is being deleted: name another one, or apply it again")
-        return Hindrance(going, is_gone=True)
+        return Hindrance(going, ends=True)
     if not isinstance(found.verdict, Accepted):
         refused = found.verdict.message if found.verdict is not None else "it was not looked at yet"
         why = f"the DelayTopic {key} is refused, and has to be put right first: {refused}"
         return Hindrance(Problem("DelayTopicRefused", why))
     if not _takes_ids(found.verdict.settings):
         why = f"the DelayTopic {key} takes no ids by header: it needs the native dialect with schedule.ids: ByHeader"
-        return Hindrance(Problem("IdsNotTaken", why))
+        return Hindrance(Problem("IdsNotTaken", why), ends=True)
     if found.record is None or found.record.source is None:
         return Hindrance(Problem("DelayTopicNotReady", f"the DelayTopic {key} has no source yet", passing=True))
     return None

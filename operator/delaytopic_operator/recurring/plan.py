@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
+from delaytopic_api import Settings
 from delaytopic_api.documents import (
     API_VERSION,
     ConditionType,
@@ -25,6 +26,7 @@ from delaytopic_api.documents import (
 )
 from delaytopic_api.errors import InvalidDocument
 from delaytopic_api.loading import validate
+from delaytopic_api.policy import recurring_refusals
 from delaytopic_api.records import ACTION_CANCEL, DELIVER_ACTION, DELIVER_ID
 from delaytopic_api.recurrence import ZONES, Recurrence, read_recurrence
 from delaytopic_api.values import OnRemoval
@@ -47,6 +49,8 @@ class Source:
     topic_id: str
     partitions: int
     delay_topic_uid: str
+    settings: Settings
+    """Of the DelayTopic, whose relays read what is written."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,8 @@ class Hindrance:
     """The reason why nothing can be written."""
 
     problem: Problem
-    is_gone: bool = False
-    """True if what was written goes with the DelayTopic, so that there is nothing to wait for."""
+    ends: bool = False
+    """True if what was written ends by it: there is nothing to cancel, and it is written again when this is over."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ def plan_recurring(seen: RecurringObservation) -> RecurringPlan:
     wants = record.spec.deletion_policy is OnRemoval.CANCEL
     intent = None
     if step.message is not None and step.written is not None:
-        intended = step.written.model_copy(update={"digest": None, "at": None})
+        intended = _unknown(step.written)
         waiting = Condition(ConditionType.READY, UNKNOWN, "Writing", "the record is being written")
         intent = _news(seen, record.status, waiting, intended, None)
     return RecurringPlan(
@@ -159,7 +163,7 @@ def _of_going(seen: RecurringObservation, record: RecurringRecord) -> RecurringP
     written = record.status.written if record.status is not None else None
     if record.spec.deletion_policy is OnRemoval.KEEP:
         return RecurringPlan(is_free=True)
-    if isinstance(seen.source, Hindrance) and not seen.source.is_gone and written is not None:
+    if isinstance(seen.source, Hindrance) and not seen.source.ends and written is not None:
         condition = _hindered(seen.source)
         return RecurringPlan(
             status=_news(seen, record.status, condition, written, None), next_at_ms=seen.now_ms + AGAIN_MS
@@ -174,7 +178,7 @@ def _step(record: RecurringRecord, seen: RecurringObservation) -> _Step:
     written = record.status.written if record.status is not None else None
     if not isinstance(seen.source, Source):
         assert seen.source is not None
-        return _Step(None, written, _hindered(seen.source))
+        return _Step(None, _unknown(written) if seen.source.ends else written, _hindered(seen.source))
     known = written if _is_of(written, seen.source) else None
     if record.spec.suspend:
         said = f": {record.spec.suspend_note}" if record.spec.suspend_note else ""
@@ -182,6 +186,12 @@ def _step(record: RecurringRecord, seen: RecurringObservation) -> _Step:
         return _cancelled(record, seen, seen.source, known, paused)
     recurrence = _recurrence(record, seen.now_ms)
     next_ms = _next_ms(recurrence, seen.now_ms) if recurrence is not None else None
+    refused = next(recurring_refusals(record, seen.source.settings, seen.now_ms), None)
+    if refused is not None:
+        # What waits leaves by the rules that it was read by, and the next one, which nobody takes, ends all.
+        why = f"{refused.path}: {refused.message}: nothing is written until it is put right"
+        condition = Condition(ConditionType.READY, FALSE, "BeyondMaxDelay", why)
+        return _Step(None, _unknown(known), condition)
     message = _message(record, seen.source, _partition(record, seen.source, known), seen.now_ms)
     digest = _digest(message)
     if next_ms is None or recurrence is None:
@@ -228,6 +238,11 @@ def _is_of(written: WrittenRecord | None, source: Source) -> bool:
         source.topic_id,
         source.delay_topic_uid,
     )
+
+
+def _unknown(written: WrittenRecord | None) -> WrittenRecord | None:
+    """Return what was written as that of which nobody knows whether it still recurs."""
+    return written.model_copy(update={"digest": None, "at": None}) if written is not None else None
 
 
 def _recurrence(record: RecurringRecord, now_ms: int) -> Recurrence | None:

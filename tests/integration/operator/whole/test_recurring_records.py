@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playground.kube.awaiting import await_condition, await_gone, await_object
+from playground.kube.awaiting import await_condition, await_gone, await_object, condition_of
 from playground.kube.kube_client import Object
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import API, Platform
+from tests.support.servers.kafka_topics import KafkaTopics
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
+NOTICED_SECONDS = 100.0
 DAILY: dict[str, Any] = {"cron": "0 9 * * *", "value": "report"}
 
 
@@ -48,6 +52,16 @@ class OneRecord:
             if headers.get("deliver-id") == uid.encode() and "delay-restated" not in headers:
                 found.append((headers.get("deliver-action"), record.value))
         return found
+
+
+def written_again(before: Object) -> Callable[[Object | None], bool]:
+    """Return whether an object was written later than it was before."""
+
+    def holds(found: Object | None) -> bool:
+        at = ((found or {}).get("status") or {}).get("written", {}).get("at")
+        return at is not None and at != before["status"]["written"]["at"]
+
+    return holds
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +111,98 @@ def test_an_object_without_its_delay_topic_says_so_and_hangs_on_nothing(running:
     running.client.delete(record.path)
 
     await_gone(running.client, record.path, seconds=40)
+
+
+def test_a_record_whose_write_was_not_told_of_is_written_again_in_its_place(running: Platform, team: AppTeam) -> None:
+    record = OneRecord(running, team, "untold")
+    before = record.await_ready()
+
+    # So an operator leaves it that is killed between the write and the status.
+    running.client.merge(f"{record.path}/status", {"status": {"written": {"digest": None, "at": None}}})
+    after = await_object(running.client, record.path, written_again(before), seconds=60)
+
+    assert after is not None
+    assert after["status"]["written"]["partition"] == before["status"]["written"]["partition"]
+    assert record.written(before["metadata"]["uid"]) == [(None, b"report")] * 2
+
+
+def test_what_goes_through_a_delay_topic_that_is_deleted_first_hangs_on_nothing_and_is_written_when_it_is_back(
+    running: Platform, tmp_path: Path
+) -> None:
+    # Given a DelayTopic through which two recur
+    ids = {"ids": "ByHeader"}
+    running.apply_topic("brief", schedule=ids, deletionPolicy="Retain")
+    team = AppTeam.of(running, "brief", tmp_path)
+    kept, cancelled = (
+        OneRecord(running, team, f"brief-{policy.lower()}", delayTopic="brief", deletionPolicy=policy)
+        for policy in ("Keep", "Cancel")
+    )
+    before = [record.await_ready() for record in (kept, cancelled)]
+
+    # When it is deleted, and applied again
+    running.delete_topic("brief")
+    running.await_gone("brief", seconds=60)
+    for record in (kept, cancelled):
+        record.await_ready("False", "DelayTopicMissing")
+    running.apply_topic("brief", schedule=ids, deletionPolicy="Retain")
+    for record, was in zip((kept, cancelled), before, strict=True):
+        assert await_object(running.client, record.path, written_again(was), seconds=60) is not None
+    again = [record.written(was["metadata"]["uid"]) for record, was in zip((kept, cancelled), before, strict=True)]
+
+    # And when it goes first for good
+    running.delete_topic("brief")
+    running.await_gone("brief", seconds=60)
+    for record in (kept, cancelled):
+        running.client.delete(record.path)
+        await_gone(running.client, record.path, seconds=60)
+
+    assert again == [[(None, b"report")] * 2] * 2
+
+
+def test_what_its_delay_topic_no_longer_takes_is_said_and_written_when_it_takes_it_again(
+    running: Platform, tmp_path: Path
+) -> None:
+    running.apply_topic("edited-under", schedule={"ids": "ByHeader"})
+    team = AppTeam.of(running, "edited-under", tmp_path)
+    record = OneRecord(running, team, "under", delayTopic="edited-under")
+    first = record.await_ready()
+
+    running.apply_topic("edited-under", schedule={"ids": "Disabled"})
+    no_ids = record.await_ready("False", "IdsNotTaken")
+    running.apply_topic("edited-under", schedule={"ids": "ByHeader"})
+    second = await_object(running.client, record.path, written_again(first), seconds=60)
+    running.apply_topic("edited-under", schedule={"ids": "ByHeader", "maxDelay": "12h"})
+    too_seldom = record.await_ready("False", "BeyondMaxDelay")
+    running.apply_topic("edited-under", schedule={"ids": "ByHeader"})
+    assert second is not None
+    third = await_object(running.client, record.path, written_again(second), seconds=60)
+
+    assert third is not None
+    assert record.written(first["metadata"]["uid"]) == [(None, b"report")] * 3
+    assert [condition_of(each, "Ready")["message"] for each in (no_ids, too_seldom)] == [
+        f"the DelayTopic {running.team}/edited-under takes no ids by header:"
+        " it needs the native dialect with schedule.ids: ByHeader",
+        condition_of(too_seldom, "Ready")["message"],
+    ]
+    assert "at most 12h (schedule.maxDelay)" in condition_of(too_seldom, "Ready")["message"]
+
+
+@pytest.mark.nightly
+@pytest.mark.takes_long("a topic is looked at once a minute")
+def test_a_chain_that_was_lost_with_its_source_is_written_anew(running: Platform, tmp_path: Path) -> None:
+    topics = KafkaTopics(running.kafka.bootstrap_servers)
+    source = running.apply_topic("remade", schedule={"ids": "ByHeader"})
+    team = AppTeam.of(running, "remade", tmp_path)
+    record = OneRecord(running, team, "of-remade", delayTopic="remade")
+    before, former = record.await_ready(), topics.id(source)
+
+    topics.delete(source)
+    await_condition(running.client, record.path, "Ready", "False", reason="TopicMissing", seconds=NOTICED_SECONDS)
+    running.client.merge(
+        running.path("remade"), {"metadata": {"annotations": {"delaytopic.dev/accept-topic-recreation": former}}}
+    )
+    after = await_object(running.client, record.path, written_again(before), seconds=NOTICED_SECONDS)
+
+    assert after is not None
+    assert after["status"]["written"]["topicId"] == topics.id(source) != former
+    assert record.written(before["metadata"]["uid"]) == [(None, b"report")]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.support.operator.topic_scenes import wanted
 from tests.unit.operator.offline.scenes import (
     API,
     NOW_MS,
@@ -25,7 +26,8 @@ from delaytopic_operator.offline.outcome import Judgement, Outcome, RecurringOut
 from delaytopic_operator.recurring.plan import RecurringObservation, Source, plan_recurring
 
 TOPIC = delay_topic(schedule={"ids": "ByHeader"})
-SOURCE = Source("shop.reminders.delayed", "known-after-apply", 4, "known-after-apply")
+TAKES_IDS = wanted(schedule={"ids": "ByHeader"}).settings
+SOURCE = Source("shop.reminders.delayed", "known-after-apply", 4, "known-after-apply", TAKES_IDS)
 NEXT = ["2026-11-23T08:00:00Z", "2026-11-24T08:00:00Z", "2026-11-25T08:00:00Z"]
 
 

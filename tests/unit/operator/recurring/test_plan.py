@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
 import pytest
+from tests.support.operator.topic_scenes import wanted
 
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.model.kafka_view import NewRecord
@@ -24,13 +25,16 @@ NINE_MS = 1_795_510_800_000
 """2026-11-24T09:00:00Z, a Tuesday."""
 NOW_MS = NINE_MS - 3_600_000
 SECOND_MS = 1_000
-SOURCE = Source("shop.delayed", "t1", 4, "d1")
+TAKES_IDS = wanted(schedule={"ids": "ByHeader"}).settings
+SOURCE = Source("shop.delayed", "t1", 4, "d1", TAKES_IDS)
 PARTITION = crc32(b"u1") % 4
 DAILY: dict[str, Any] = {"delayTopic": "reminders", "cron": "0 9 * * *", "value": "report"}
 CONTROLS = [("deliver-id", b"u1"), ("deliver-cron", b"0 9 * * *"), ("deliver-missed", b"Latest")]
 CANCEL = [("deliver-id", b"u1"), ("deliver-action", b"cancel")]
-MISSING = Hindrance(Problem("DelayTopicMissing", "there is no DelayTopic shop/reminders"), is_gone=True)
+MISSING = Hindrance(Problem("DelayTopicMissing", "there is no DelayTopic shop/reminders"), ends=True)
 AWAY = Hindrance(Problem("KafkaUnreachable", "Kafka did not answer", passing=True))
+NO_IDS = Hindrance(Problem("IdsNotTaken", "the DelayTopic shop/reminders takes no ids by header"), ends=True)
+BRIEF = replace(SOURCE, settings=wanted(schedule={"ids": "ByHeader", "maxDelay": "12h"}).settings)
 
 
 @dataclass
@@ -94,7 +98,7 @@ def test_what_a_crash_left_without_a_status_is_written_again_to_the_same_partiti
     record = OneRecord(DAILY)
     record.look(crashes=True)
 
-    again = record.look(NOW_MS + SECOND_MS, Source("shop.delayed", "t1", 64, "d1"))
+    again = record.look(NOW_MS + SECOND_MS, replace(SOURCE, partitions=64))
 
     assert again.message == written(NOW_MS + SECOND_MS, CONTROLS)
     assert record.ready() == ("True", "Written")
@@ -148,7 +152,7 @@ def test_an_interval_counts_from_the_creation_however_often_the_record_is_writte
 
 @pytest.mark.parametrize(
     "source",
-    [Source("shop.delayed", "t2", 4, "d1"), Source("shop.delayed", "t1", 4, "d2")],
+    [replace(SOURCE, topic_id="t2"), replace(SOURCE, delay_topic_uid="d2")],
     ids=["made anew is the topic", "made anew is the DelayTopic"],
 )
 def test_a_chain_is_armed_again_where_it_was_lost_with(source: Source) -> None:
@@ -158,6 +162,64 @@ def test_a_chain_is_armed_again_where_it_was_lost_with(source: Source) -> None:
     again = record.look(NOW_MS + SECOND_MS, source)
 
     assert again.message == written(NOW_MS + SECOND_MS, CONTROLS)
+
+
+@pytest.mark.parametrize("between", [NO_IDS, BRIEF], ids=["took no ids", "allowed shorter delays alone"])
+def test_a_chain_is_armed_again_behind_a_time_in_which_its_delay_topic(between: Source | Hindrance) -> None:
+    record = OneRecord(DAILY)
+    record.look()
+
+    meanwhile = [record.look(NOW_MS + each * SECOND_MS, between) for each in (1, 2)]
+    after = [record.look(NOW_MS + each * SECOND_MS) for each in (3, 4)]
+
+    assert [plan.message for plan in (*meanwhile, *after)] == [None, None, written(NOW_MS + 3_000, CONTROLS), None]
+    assert record.ready() == ("True", "Written")
+
+
+def test_what_waits_is_believed_to_wait_on_while_kafka_is_away() -> None:
+    record = OneRecord(DAILY)
+    record.look()
+    record.look(NOW_MS + SECOND_MS, AWAY)
+
+    assert record.look(NOW_MS + 2 * SECOND_MS).message is None
+
+
+def test_a_record_that_recurs_less_often_than_its_delay_topic_allows_is_not_written_and_says_so() -> None:
+    record = OneRecord(DAILY)
+
+    plan = record.look(source=BRIEF)
+
+    assert plan.message is None
+    assert record.ready() == ("False", "BeyondMaxDelay")
+    assert (record.status or {})["conditions"][0]["message"] == (
+        "spec.cron: its time 2026-11-25T09:00:00.000Z is 24h after the one before; the DelayTopic shop/reminders allows"
+        " at most 12h (schedule.maxDelay): nothing is written until it is put right"
+    )
+
+
+def test_a_first_time_that_is_too_far_away_is_told_once_and_written_when_it_is_near() -> None:
+    record = OneRecord({**DAILY, "from": instant(NINE_MS + 5 * 86_400_000)})
+    near_ms = NINE_MS + 4 * 86_400_000
+    brief = replace(SOURCE, settings=wanted(schedule={"ids": "ByHeader", "maxDelay": "24h"}).settings)
+
+    plans = [record.look(at_ms, brief) for at_ms in (NOW_MS, NOW_MS + 60_000, near_ms)]
+
+    assert [(plan.message is not None, plan.status is not None) for plan in plans] == [
+        (False, True),
+        (False, False),
+        (True, True),
+    ]
+
+
+def test_a_record_that_recurs_too_seldom_by_now_is_cancelled_with_its_object() -> None:
+    record = OneRecord(CANCELLED_AT_LAST, finalizers=(FINALIZER,))
+    record.look()
+    record.look(NOW_MS + SECOND_MS, BRIEF)
+    record.is_going = True
+
+    plan = record.look(NOW_MS + 2 * SECOND_MS, BRIEF)
+
+    assert plan == RecurringPlan(message=written(NOW_MS + 2_000, CANCEL, None), is_free=True)
 
 
 def test_a_suspended_record_is_cancelled_once_and_written_again_when_it_is_resumed() -> None:
