@@ -9,27 +9,31 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from images.tools.binaries import Programs
+from playground.kube.awaiting import await_condition
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.backlogs import await_pending
-from tests.support.operator.platform import Platform
+from tests.support.operator.platform import API, Platform
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import at, now_ms
 
 from delaytopic_cli.kubectl.__main__ import run
+from delaytopic_local.verifier.verdict import DeliveredRecord
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.usefixtures("users_kubectl")]
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 HOUR_MS = 3_600_000
 NAME = "reminders"
+REPORT = "report"
 CLOCK = r"\d\d:\d\d:\d\d\.\d{3}"
 IDS = ("shown", "moved", "cancelled", "cancelled too", "kept", "of a job", "of a job too")
-READ = ("delaytopic.dev", ["delaytopics"], ["get"])
+READ = ("delaytopic.dev", ["delaytopics", "recurringrecords"], ["get"])
 WRITE = ("delaytopic.dev", ["delaytopics/records"], ["update"])
 REACH = (
     ("", ["services", "pods"], ["get", "list"]),
@@ -129,9 +133,9 @@ class User:
         self._options = ["-n", running.team, "--kubeconfig", str(kubeconfig), "--gateway-namespace", running.namespace]
         self._capsys = capsys
 
-    def __call__(self, command: str, *arguments: str) -> tuple[int, str, str]:
+    def __call__(self, command: str, *arguments: str, name: str = NAME) -> tuple[int, str, str]:
         """Return the exit code, the output and the errors."""
-        code = run([*command.split(), NAME, *arguments, *self._options])
+        code = run([*command.split(), name, *arguments, *self._options])
         said = self._capsys.readouterr()
         return code, said.out, said.err
 
@@ -225,6 +229,44 @@ def test_dead_letters_are_listed_and_sent_again(
     assert sent == (0, f"sent 1 dead letter to {source} again\n", "")
     assert again[1].splitlines()[-1] == f"not sent: {letter['place']}: it was sent again before"
     wait_for(lambda: editor("get", "late")[0] == 0)
+
+
+@pytest.fixture(scope="module")
+def recurring(running: Platform, waiting: int) -> str:
+    """The id of a RecurringRecord whose first delivery waits, for some hours."""
+    far = (now_ms() // HOUR_MS + 12) % 24
+    spec = {"delayTopic": NAME, "cron": f"0 {far} * * *", "key": REPORT, "headers": {"kind": "daily"}, "value": "tea"}
+    running.apply("RecurringRecord", REPORT, spec, namespace=running.team)
+    path = f"{API}/namespaces/{running.team}/recurringrecords/{REPORT}"
+    found = await_condition(running.client, path, "Ready", "True", reason="Written", seconds=40)
+    return str(found["metadata"]["uid"])
+
+
+def test_a_recurring_record_is_delivered_by_hand_and_its_chain_is_not_touched(
+    running: Platform, editor: User, viewer: User, recurring: str, tmp_path: Path
+) -> None:
+    team = AppTeam.of(running, NAME, tmp_path)
+    wait_for(lambda: editor("get", recurring)[0] == 0)
+    before = editor("get", recurring)
+    span = ["--from", "2024-03-01T00:00:00Z", "--to", "2024-03-03T23:59:59Z"]
+
+    refused = [viewer("trigger", name=REPORT), viewer("backfill", *span, "--yes", name=REPORT)]
+    triggered = editor("trigger", name=REPORT)
+    filled = editor("backfill", *span, "--yes", name=REPORT)
+
+    def arrived() -> list[DeliveredRecord]:
+        return [each for each in team.delivered() if each.key == REPORT.encode()]
+
+    wait_for(lambda: len(arrived()) == 4)
+    assert ([each[:2] for each in refused], triggered[0], filled[0]) == ([(1, "")] * 2, 0, 0)
+    of_trigger, *of_backfill = arrived()
+    whose = f":{running.team}/{REPORT}".encode()
+    days_ms = [round(datetime.fromisoformat(each).timestamp() * 1_000) for each in json.loads(filled[1])["times"]]
+    assert [name for name, _ in of_trigger.headers] == ["kind", "delay-triggered"]
+    assert [(each.value, list(each.headers)) for each in of_backfill] == [
+        (b"tea", [("kind", b"daily"), ("delay-backfilled", b"%d%b" % (day_ms, whose))]) for day_ms in days_ms
+    ]
+    assert (len(days_ms), editor("get", recurring)) == (3, before)
 
 
 def test_who_has_a_certificate_gives_a_token_in_a_file(
