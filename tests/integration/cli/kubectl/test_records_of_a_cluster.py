@@ -9,13 +9,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from datetime import datetime
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from images.tools.binaries import Programs
 from playground.kube.awaiting import await_condition
+from playground.kube.kube_client import Object
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.backlogs import await_pending
 from tests.support.operator.platform import API, Platform
@@ -23,6 +27,7 @@ from tests.support.relay.process import wait_for
 from tests.support.relay.records import at, now_ms
 
 from delaytopic_cli.kubectl.__main__ import run
+from delaytopic_cli.plan.command import plan
 from delaytopic_local.verifier.verdict import DeliveredRecord
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.usefixtures("users_kubectl")]
@@ -232,25 +237,46 @@ def test_dead_letters_are_listed_and_sent_again(
 
 
 @pytest.fixture(scope="module")
-def recurring(running: Platform, waiting: int) -> str:
-    """The id of a RecurringRecord whose first delivery waits, for some hours."""
+def recurring(running: Platform, waiting: int) -> Object:
+    """A RecurringRecord whose first delivery waits, for some hours."""
     far = (now_ms() // HOUR_MS + 12) % 24
     spec = {"delayTopic": NAME, "cron": f"0 {far} * * *", "key": REPORT, "headers": {"kind": "daily"}, "value": "tea"}
     running.apply("RecurringRecord", REPORT, spec, namespace=running.team)
     path = f"{API}/namespaces/{running.team}/recurringrecords/{REPORT}"
-    found = await_condition(running.client, path, "Ready", "True", reason="Written", seconds=40)
-    return str(found["metadata"]["uid"])
+    return await_condition(running.client, path, "Ready", "True", reason="Written", seconds=40)
+
+
+def test_a_plan_against_the_cluster_knows_what_was_written_for_a_recurring_record(
+    running: Platform, recurring: Object, tmp_path: Path
+) -> None:
+    config, file = tmp_path / "operator.yaml", tmp_path / "report.yaml"
+    seen = {"namespace": running.namespace, "watchNamespaces": [running.team], "relayNamespaces": []}
+    config.write_text(yaml.safe_dump({"apiVersion": recurring["apiVersion"], "kind": "OperatorConfig", **seen}))
+
+    def planned(**edit: str) -> tuple[int, str, list[str]]:
+        metadata = {"name": REPORT, "namespace": running.team}
+        file.write_text(yaml.safe_dump({**recurring, "metadata": metadata, "spec": {**recurring["spec"], **edit}}))
+        with redirect_stdout(StringIO()) as printed:
+            arguments = ["-f", str(file), "--against", "cluster", "--operator-config", str(config), "-o", "json"]
+            code = plan.main(arguments, standalone_mode=False)
+        (found,) = json.loads(printed.getvalue())["recurringRecords"]
+        return code, found["judgement"], [step["action"] for step in found["steps"]]
+
+    assert [planned(), planned(value="coffee")] == [
+        (0, "NothingToDo", []),
+        (2, "Changes", ["Update", "ReplaceRecord"]),
+    ]
 
 
 def test_a_recurring_record_is_delivered_by_hand_and_its_chain_is_not_touched(
-    running: Platform, editor: User, viewer: User, recurring: str, tmp_path: Path
+    running: Platform, editor: User, viewer: User, recurring: Object, tmp_path: Path
 ) -> None:
-    team = AppTeam.of(running, NAME, tmp_path)
-    wait_for(lambda: editor("get", recurring)[0] == 0)
-    before = editor("get", recurring)
+    team, name = AppTeam.of(running, NAME, tmp_path), recurring["metadata"]["uid"]
+    wait_for(lambda: editor("get", name)[0] == 0)
+    before = editor("get", name)
     span = ["--from", "2024-03-01T00:00:00Z", "--to", "2024-03-03T23:59:59Z"]
 
-    refused = [viewer("trigger", name=REPORT), viewer("backfill", *span, "--yes", name=REPORT)]
+    refused = viewer("trigger", name=REPORT)
     triggered = editor("trigger", name=REPORT)
     filled = editor("backfill", *span, "--yes", name=REPORT)
 
@@ -258,7 +284,7 @@ def test_a_recurring_record_is_delivered_by_hand_and_its_chain_is_not_touched(
         return [each for each in team.delivered() if each.key == REPORT.encode()]
 
     wait_for(lambda: len(arrived()) == 4)
-    assert ([each[:2] for each in refused], triggered[0], filled[0]) == ([(1, "")] * 2, 0, 0)
+    assert (refused[:2], triggered[0], filled[0]) == ((1, ""), 0, 0)
     of_trigger, *of_backfill = arrived()
     whose = f":{running.team}/{REPORT}".encode()
     days_ms = [round(datetime.fromisoformat(each).timestamp() * 1_000) for each in json.loads(filled[1])["times"]]
@@ -266,7 +292,7 @@ def test_a_recurring_record_is_delivered_by_hand_and_its_chain_is_not_touched(
     assert [(each.value, list(each.headers)) for each in of_backfill] == [
         (b"tea", [("kind", b"daily"), ("delay-backfilled", b"%d%b" % (day_ms, whose))]) for day_ms in days_ms
     ]
-    assert (len(days_ms), editor("get", recurring)) == (3, before)
+    assert (len(days_ms), editor("get", name)) == (3, before)
 
 
 def test_who_has_a_certificate_gives_a_token_in_a_file(
