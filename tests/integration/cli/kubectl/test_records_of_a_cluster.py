@@ -272,8 +272,7 @@ def test_a_recurring_record_is_delivered_by_hand_and_its_chain_is_not_touched(
     running: Platform, editor: User, viewer: User, recurring: Object, tmp_path: Path
 ) -> None:
     team, name = AppTeam.of(running, NAME, tmp_path), recurring["metadata"]["uid"]
-    wait_for(lambda: editor("get", name)[0] == 0)
-    before = editor("get", name)
+    before = wait_for(lambda: (found := editor("get", name))[0] == 0 and found)
     span = ["--from", "2024-03-01T00:00:00Z", "--to", "2024-03-03T23:59:59Z"]
 
     refused = viewer("trigger", name=REPORT)
