@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from delaytopic_api.records import DeadLetterReason
 from delaytopic_relay.core.bucket_state import number_of
-from delaytopic_relay.core.commands import DueKey, Postpone, Reject, Schedule
+from delaytopic_relay.core.commands import DueKey, Postpone, Reject, Schedule, goes_on
 
 LEAST_TOLERANCE_MS = 3_600_000
 TOLERANCE_SHARE = 8
@@ -27,6 +27,7 @@ MANY_LIMITS = 16
 """With so many kept, as when nothing is delivered, the tolerance doubles."""
 SHARE_OF_WRITTEN = 2
 """The most that ids may take of their memory for what relays have written to be taken in."""
+_WITHOUT_ID = "without header deliver-id it would be"
 _NONE, _ALL, _WRITTEN = 0, 1, 2
 NEVER_MS = 1 << 62
 ANY_SIZE = 1 << 62
@@ -131,9 +132,10 @@ class Admission:
         if schedule.due_ms > limits.latest_ms:
             return self._too_late(schedule, limits)
         if schedule.id is not None and not (limits.ids if schedule.rank is None else limits.written):
+            way_out = "what recurs needs its id: send it again then" if goes_on(schedule) else _WITHOUT_ID
             detail = (
                 "too many schedules with an id wait in this partition (limits.idMemory), so that none is taken in "
-                "for an hour or more; without header deliver-id it would be"
+                f"for an hour or more; {way_out}"
             )
             return self._refused(schedule, DeadLetterReason.TOO_MANY_IDS, detail)
         return self._too_large(schedule, size, limits.record_bytes) if size > limits.record_bytes else None

@@ -11,13 +11,14 @@ import pytest
 from pydantic import BaseModel
 from tests.support.paths import ROOT
 
-from delaytopic_api.documents import DelayClassSpec, DelayTopicSpec
+from delaytopic_api.documents import DelayClassSpec, DelayTopicSpec, RecurringRecordSpec
 from delaytopic_api.relay import RelayConfig
 
 PAGE = ROOT / "docs/explanation/exactness.md"
 MODELS: dict[str, type[BaseModel]] = {
     "DelayTopic": DelayTopicSpec,
     "DelayClass": DelayClassSpec,
+    "RecurringRecord": RecurringRecordSpec,
     "RelayConfig": RelayConfig,
 }
 

@@ -9,27 +9,36 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from datetime import datetime
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from images.tools.binaries import Programs
+from playground.kube.awaiting import await_condition
+from playground.kube.kube_client import Object
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.backlogs import await_pending
-from tests.support.operator.platform import Platform
+from tests.support.operator.platform import API, Platform
 from tests.support.relay.process import wait_for
 from tests.support.relay.records import at, now_ms
 
 from delaytopic_cli.kubectl.__main__ import run
+from delaytopic_cli.plan.command import plan
+from delaytopic_local.verifier.verdict import DeliveredRecord
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.usefixtures("users_kubectl")]
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 HOUR_MS = 3_600_000
 NAME = "reminders"
+REPORT = "report"
 CLOCK = r"\d\d:\d\d:\d\d\.\d{3}"
 IDS = ("shown", "moved", "cancelled", "cancelled too", "kept", "of a job", "of a job too")
-READ = ("delaytopic.dev", ["delaytopics"], ["get"])
+READ = ("delaytopic.dev", ["delaytopics", "recurringrecords"], ["get"])
 WRITE = ("delaytopic.dev", ["delaytopics/records"], ["update"])
 REACH = (
     ("", ["services", "pods"], ["get", "list"]),
@@ -129,9 +138,9 @@ class User:
         self._options = ["-n", running.team, "--kubeconfig", str(kubeconfig), "--gateway-namespace", running.namespace]
         self._capsys = capsys
 
-    def __call__(self, command: str, *arguments: str) -> tuple[int, str, str]:
+    def __call__(self, command: str, *arguments: str, name: str = NAME) -> tuple[int, str, str]:
         """Return the exit code, the output and the errors."""
-        code = run([*command.split(), NAME, *arguments, *self._options])
+        code = run([*command.split(), name, *arguments, *self._options])
         said = self._capsys.readouterr()
         return code, said.out, said.err
 
@@ -225,6 +234,64 @@ def test_dead_letters_are_listed_and_sent_again(
     assert sent == (0, f"sent 1 dead letter to {source} again\n", "")
     assert again[1].splitlines()[-1] == f"not sent: {letter['place']}: it was sent again before"
     wait_for(lambda: editor("get", "late")[0] == 0)
+
+
+@pytest.fixture(scope="module")
+def recurring(running: Platform, waiting: int) -> Object:
+    """A RecurringRecord whose first delivery waits, for some hours."""
+    far = (now_ms() // HOUR_MS + 12) % 24
+    spec = {"delayTopic": NAME, "cron": f"0 {far} * * *", "key": REPORT, "headers": {"kind": "daily"}, "value": "tea"}
+    running.apply("RecurringRecord", REPORT, spec, namespace=running.team)
+    path = f"{API}/namespaces/{running.team}/recurringrecords/{REPORT}"
+    return await_condition(running.client, path, "Ready", "True", reason="Written", seconds=40)
+
+
+def test_a_plan_against_the_cluster_knows_what_was_written_for_a_recurring_record(
+    running: Platform, recurring: Object, tmp_path: Path
+) -> None:
+    config, file = tmp_path / "operator.yaml", tmp_path / "report.yaml"
+    seen = {"namespace": running.namespace, "watchNamespaces": [running.team], "relayNamespaces": []}
+    config.write_text(yaml.safe_dump({"apiVersion": recurring["apiVersion"], "kind": "OperatorConfig", **seen}))
+
+    def planned(**edit: str) -> tuple[int, str, list[str]]:
+        metadata = {"name": REPORT, "namespace": running.team}
+        file.write_text(yaml.safe_dump({**recurring, "metadata": metadata, "spec": {**recurring["spec"], **edit}}))
+        with redirect_stdout(StringIO()) as printed:
+            arguments = ["-f", str(file), "--against", "cluster", "--operator-config", str(config), "-o", "json"]
+            code = plan.main(arguments, standalone_mode=False)
+        (found,) = json.loads(printed.getvalue())["recurringRecords"]
+        return code, found["judgement"], [step["action"] for step in found["steps"]]
+
+    assert [planned(), planned(value="coffee")] == [
+        (0, "NothingToDo", []),
+        (2, "Changes", ["Update", "ReplaceRecord"]),
+    ]
+
+
+def test_a_recurring_record_is_delivered_by_hand_and_its_chain_is_not_touched(
+    running: Platform, editor: User, viewer: User, recurring: Object, tmp_path: Path
+) -> None:
+    team, name = AppTeam.of(running, NAME, tmp_path), recurring["metadata"]["uid"]
+    before = wait_for(lambda: (found := editor("get", name))[0] == 0 and found)
+    span = ["--from", "2024-03-01T00:00:00Z", "--to", "2024-03-03T23:59:59Z"]
+
+    refused = viewer("trigger", name=REPORT)
+    triggered = editor("trigger", name=REPORT)
+    filled = editor("backfill", *span, "--yes", name=REPORT)
+
+    def arrived() -> list[DeliveredRecord]:
+        return [each for each in team.delivered() if each.key == REPORT.encode()]
+
+    wait_for(lambda: len(arrived()) == 4)
+    assert (refused[:2], triggered[0], filled[0]) == ((1, ""), 0, 0)
+    of_trigger, *of_backfill = arrived()
+    whose = f":{running.team}/{REPORT}".encode()
+    days_ms = [round(datetime.fromisoformat(each).timestamp() * 1_000) for each in json.loads(filled[1])["times"]]
+    assert [name for name, _ in of_trigger.headers] == ["kind", "delay-triggered"]
+    assert [(each.value, list(each.headers)) for each in of_backfill] == [
+        (b"tea", [("kind", b"daily"), ("delay-backfilled", b"%d%b" % (day_ms, whose))]) for day_ms in days_ms
+    ]
+    assert (len(days_ms), editor("get", name)) == (3, before)
 
 
 def test_who_has_a_certificate_gives_a_token_in_a_file(

@@ -24,11 +24,17 @@ anything = st.recursive(
     max_leaves=20,
 )
 specs = st.dictionaries(st.sampled_from(FIELDS), anything, max_size=8)
-kinds = st.sampled_from(["DelayTopic", "DelayClass"])
+kinds = st.sampled_from(["DelayTopic", "DelayClass", "RecurringRecord"])
 
 
 def complete(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
-    minimal = {"source": {"topic": "a"}, "target": {"topic": "b"}, "connection": {"bootstrapServers": "k:9092"}}
+    minimal: dict[str, Any] = {
+        "source": {"topic": "a"},
+        "target": {"topic": "b"},
+        "connection": {"bootstrapServers": "k:9092"},
+    }
+    if kind == "RecurringRecord":
+        minimal = {"delayTopic": "a", "cron": "0 9 * * *"}
     return {"kind": kind, "apiVersion": "delaytopic.dev/v1beta1", "metadata": {"name": "x"}, "spec": minimal | fields}
 
 

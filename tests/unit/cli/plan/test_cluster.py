@@ -94,3 +94,33 @@ def test_namespaces_are_read_that_the_documents_may_take_rights_from(
     state = read_cluster(ClusterOfNamespaces(), documents, OperatorConfig())
 
     assert {name: each is not None for name, each in state.namespaces.items()} == read
+
+
+class ClusterOfRecurringRecords(Kubectl):
+    """A cluster with a RecurringRecord in each namespace, which may be listed in one of them alone."""
+
+    def items(self, *arguments: str) -> list[dict[str, Any]]:
+        if arguments != ("recurringrecords",):
+            return []
+        if self.namespace != "shop":
+            raise KubectlFailed("recurringrecords is forbidden", "Forbidden")
+        return [_named("RecurringRecord")]
+
+    def within(self, namespace: str | None) -> Kubectl:
+        return ClusterOfRecurringRecords(namespace=namespace)
+
+    def find(self, kind: str, name: str) -> dict[str, Any] | None:
+        return _namespace(name)
+
+
+def test_recurring_records_are_read_where_the_documents_have_some() -> None:
+    elsewhere = {"kind": "RecurringRecord", "metadata": {"name": "named", "namespace": "billing"}}
+
+    state = read_cluster(
+        ClusterOfRecurringRecords(), Documents([], [], [], [_named("RecurringRecord"), elsewhere]), OperatorConfig()
+    )
+
+    assert (state.recurring, [*state.namespaces]) == ([_named("RecurringRecord")], ["billing", "shop"])
+    assert state.notes == [
+        "RecurringRecords of billing may not be listed: those of the files are taken to be new",
+    ]

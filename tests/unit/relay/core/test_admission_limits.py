@@ -19,7 +19,7 @@ from delaytopic_relay.core.admission_limits import (
     encode_admission_limits,
 )
 from delaytopic_relay.core.bucket_state import LARGEST
-from delaytopic_relay.core.commands import NOTHING_DELIVERED, DueKey, Schedule
+from delaytopic_relay.core.commands import NO_CONTROL_HEADER, NOTHING_DELIVERED, TO_BE_RESOLVED, DueKey, Schedule
 
 NOW_MS = 1_795_269_600_000
 HOUR_MS = 3_600_000
@@ -80,6 +80,21 @@ def test_schedules_with_an_id_are_refused_from_when_ids_are_too_many_until_an_ho
     assert [reason(admission, NOW_MS, offset, b"a") for offset in (4, 5, 19, 20)] == [
         *(None, "too-many-ids", "too-many-ids", None)
     ]
+
+
+def test_a_record_that_recurs_is_not_told_to_leave_out_the_id_that_it_needs() -> None:
+    admission = renewed(Admission([]))
+    renewed(admission, NOW_MS, 5, ids_share=1.5)
+
+    plain, recurring = (
+        admission.refusal(Schedule(NOW_MS, 5, None, b"v", None, control, id=b"id"))
+        for control in (NO_CONTROL_HEADER, TO_BE_RESOLVED)
+    )
+
+    assert plain is not None
+    assert recurring is not None
+    assert plain.detail.endswith("; without header deliver-id it would be")
+    assert recurring.detail.endswith("; what recurs needs its id: send it again then")
 
 
 def test_what_relays_have_written_is_taken_in_while_ids_are_too_many_up_to_twice_their_memory() -> None:
