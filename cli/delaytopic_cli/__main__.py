@@ -9,7 +9,9 @@ import click
 from delaytopic_process.command_line import Lazy, LazyGroup, run_command, version_option
 
 _COMMANDS = {
-    "init": Lazy("delaytopic_cli.commands.init:init", "Write a DelayTopic or a DelayClass to begin with."),
+    "init": Lazy(
+        "delaytopic_cli.commands.init:init", "Write a DelayTopic, a DelayClass or a RecurringRecord to begin with."
+    ),
     "validate": Lazy(
         "delaytopic_cli.commands.validate:validate",
         "Check DelayTopics, DelayClasses and RecurringRecords without a cluster.",

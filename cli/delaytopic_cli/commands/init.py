@@ -1,4 +1,4 @@
-"""`delaytopic init`: a DelayTopic or a DelayClass to begin with."""
+"""`delaytopic init`: a document of any kind to begin with."""
 
 from __future__ import annotations
 
@@ -67,10 +67,32 @@ spec:
     maxDelay: 720h
     replicationFactor: 3
 """
-TEMPLATES = {"DelayTopic": TEMPLATE, "DelayClass": TEMPLATE_OF_CLASS}
+TEMPLATE_OF_RECURRING = """\
+# A RecurringRecord: the operator writes it to the source of a DelayTopic, which delivers it again and again.
+# Apply it beside the DelayTopic: kubectl apply -f FILE; all fields: docs/reference/recurringrecord.md
+apiVersion: delaytopic.dev/v1beta1
+kind: RecurringRecord
+metadata:
+  name: daily-report
+  namespace: shop
+spec:
+  delayTopic: order-reminders             # of this namespace
+  cron: 0 9 * * mon-fri                   # or every: 1h
+  timeZone: Europe/Berlin                 # by default UTC
+  # from: "2027-01-01T00:00:00Z"          # nothing before it
+  # until: "2027-12-31T23:59:00Z"         # nothing after it
+  # jitter: 5m                            # each delivery is put off by less than this
+  # missed: None                          # after an outage; by default the newest missed time is made up for
+  key: daily-report
+  # headers: {kind: report}
+  value: report
+  # suspend: true                         # cancels what waits
+  # deletionPolicy: Cancel                # by default it recurs on when this object is deleted
+"""
+TEMPLATES = {"DelayTopic": TEMPLATE, "DelayClass": TEMPLATE_OF_CLASS, "RecurringRecord": TEMPLATE_OF_RECURRING}
 
 
-@click.command(short_help="Write a DelayTopic or a DelayClass to begin with.")
+@click.command(short_help="Write a DelayTopic, a DelayClass or a RecurringRecord to begin with.")
 @click.option("--kind", type=click.Choice([*TEMPLATES]), default="DelayTopic", show_default=True, help="Of which kind.")
 @click.option(
     "-o",
@@ -80,7 +102,9 @@ TEMPLATES = {"DelayTopic": TEMPLATE, "DelayClass": TEMPLATE_OF_CLASS}
     help="Write it there; what exists is not overwritten. Default: standard output.",
 )
 def init(kind: str, output: Path | None) -> None:
-    """Write the YAML of a DelayTopic or a DelayClass, with a comment for each field that one may want to change.
+    """Write the YAML of a DelayTopic, a DelayClass or a RecurringRecord.
+
+    It has a comment for each field that one may want to change.
 
     \b
     Examples:

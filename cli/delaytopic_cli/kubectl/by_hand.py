@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from pydantic import ValidationError
+
 from delaytopic_api import RecurringRecord
 from delaytopic_api.policy import recurring_slots
 from delaytopic_api.records import BACKFILLED, TRIGGERED, rfc_3339
@@ -43,9 +45,13 @@ def slots_within(record: RecurringRecord, begin_ms: int, end_ms: int, now_ms: in
 
 def _new(record: RecurringRecord, mark: str, instant_ms: int) -> NewRecord:
     headers = [*record.spec.headers.items(), (mark, f"{instant_ms}:{record.full_name}")]
-    return NewRecord(
-        deliver_after=AT_ONCE,
-        key=record.spec.key,
-        value=record.spec.value,
-        headers=[HeaderDocument(name=name, value=text) for name, text in headers],
-    )
+    try:
+        return NewRecord(
+            deliver_after=AT_ONCE,
+            key=record.spec.key,
+            value=record.spec.value,
+            headers=[HeaderDocument(name=name, value=text) for name, text in headers],
+        )
+    except ValidationError as error:
+        # Objects may have headers that a gateway writes for nobody: without a name, or with a very long one.
+        raise InputError(f"spec.headers: a header cannot be written: {error.errors()[0]['msg']}") from error

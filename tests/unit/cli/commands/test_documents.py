@@ -31,10 +31,13 @@ def test_what_init_writes_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == (f"wrote {file}; try it: delaytopic local -f {file}\n1 document is valid\n")
 
 
-def test_the_class_that_init_writes_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = str(tmp_path / "class.yaml")
+@pytest.mark.parametrize("kind", ["DelayClass", "RecurringRecord"])
+def test_what_init_writes_of_another_kind_is_valid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    file = str(tmp_path / "of_kind.yaml")
 
-    assert (run(["init", "--kind", "DelayClass", "-o", file]), run(["validate", "-f", file])) == (0, 0)
+    assert (run(["init", "--kind", kind, "-o", file]), run(["validate", "-f", file])) == (0, 0)
     assert capsys.readouterr().out == (f"wrote {file}; check it: delaytopic validate -f {file}\n1 document is valid\n")
 
 

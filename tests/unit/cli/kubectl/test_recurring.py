@@ -156,3 +156,17 @@ def test_a_span_without_a_time_writes_nothing(
 
     assert called(tmp_path, "backfill", *weekend, "--yes", "-o", "text") == 0
     assert capsys.readouterr().out == "0 times of shop/report written to shop/reminders\n"
+
+
+def test_a_header_without_a_name_is_refused_in_one_line(
+    scene: BreakingScene, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "recurring.json"
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps({**document, "spec": {**document["spec"], "headers": {"": "daily"}}}))
+
+    assert (called(tmp_path, "trigger"), scene.written) == (2, [])
+    assert (
+        capsys.readouterr().err
+        == "error: spec.headers: a header cannot be written: String should have at least 1 character\n"
+    )
