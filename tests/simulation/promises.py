@@ -35,7 +35,7 @@ def lost(outcome: Outcome) -> Complaints:
     seen = _records_seen(outcome)
     if not outcome.setup.transactional:
         # Written twice, an occurrence is delivered once: the first of both to leave goes on, whichever was read first.
-        for copies in recurring.followers(outcome).values():
+        for copies in recurring.copies(outcome):
             if not seen.isdisjoint(id(each.record) for each in copies):
                 seen |= {id(each.record) for each in copies}
     for accepted in outcome.source.values():

@@ -48,6 +48,18 @@ def followers(outcome: Outcome) -> dict[Place, list[Accepted]]:
     return found
 
 
+def copies(outcome: Outcome) -> Iterator[Sequence[Accepted]]:
+    """Yield the occurrences of which relays that may repeat themselves deliver one: what was written after the same
+    record, and what was written for the same slot of a chain, which was resolved twice at different times.
+    """
+    after = followers(outcome)
+    yield from after.values()
+    of_slots: dict[tuple[Place, int], list[Accepted]] = defaultdict(list)
+    for each in (each for written in after.values() for each in written if isinstance(each.command, Schedule)):
+        of_slots[outcome.origin(each).place, _occurrence(each).nominal_ms].append(each)
+    yield from of_slots.values()
+
+
 def may_be_refused(accepted: Accepted, delivered: Delivered) -> bool:
     """Return whether a record may be a dead letter as it has no occurrence that may be written."""
     letter = parse_dead_letter(delivered.sent.record.headers)
