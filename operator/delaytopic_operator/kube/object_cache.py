@@ -252,6 +252,10 @@ class ObjectCache:
             keys = {Key(ref.namespace, ref.name) for ref in self._entries[kinds.RECURRING_RECORD.plural]}
         return {key for key in keys if self.concerns(key)}
 
+    def recurring(self) -> builtins.list[Document]:
+        """All RecurringRecords as last seen."""
+        return [each for each in self.list(kinds.RECURRING_RECORD) if self.concerns(_key(each))]
+
     def concerns(self, key: Key) -> bool:
         """Return whether DelayTopics of that namespace are looked after."""
         return not self._watched or key.namespace in self._watched

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -68,6 +69,19 @@ def instant(time_ms: int) -> str:
 def instant_ms(text: str) -> int:
     """Return a time as Kubernetes writes it, in milliseconds."""
     return round(datetime.fromisoformat(text).timestamp() * 1_000)
+
+
+def ready_counts(documents: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, ...]]:
+    """Count objects by namespace, and by status and reason of Ready; what was not looked at yet is Unknown, without a
+    reason.
+    """
+    return Counter((document["metadata"]["namespace"], *_told_ready(document)) for document in documents)
+
+
+def _told_ready(document: Mapping[str, Any]) -> tuple[str, str]:
+    conditions = (document.get("status") or {}).get("conditions") or ()
+    found = next((each for each in conditions if each["type"] == ConditionType.READY), None)
+    return (found["status"], found["reason"]) if found is not None else (str(UNKNOWN), "")
 
 
 def _ready(conditions: Sequence[Condition], suspended: str | None) -> Condition:

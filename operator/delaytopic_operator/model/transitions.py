@@ -12,7 +12,7 @@ WARNING: Final = "Warning"
 
 
 class Event(NamedTuple):
-    """Something that happened to a DelayTopic or a DelayClass."""
+    """Something that happened to an object that people write."""
 
     type: str
     """Normal or Warning."""
@@ -58,6 +58,7 @@ _RULES: Final = (
     _Rule(ConditionType.DRAINING, "True", NORMAL, "DrainStarted", only=("Draining", "DrainTimeoutNear")),
 )
 _HELD: Final = ("SignalStale",)
+_IN_A_MOMENT: Final = ("Writing", "Waiting", "DelayTopicNotReady")
 
 
 def transition_events(previous: Iterable[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> list[Event]:
@@ -68,6 +69,20 @@ def transition_events(previous: Iterable[Mapping[str, Any]], now: Sequence[Mappi
         *(event for rule in _RULES if (event := _event(rule, before, after)) is not None),
         *_scaling_held(before.get("AutoscalingActive"), after.get("AutoscalingActive")),
     ]
+
+
+def reason_events(previous: Iterable[Mapping[str, Any]], now: Iterable[Mapping[str, Any]]) -> list[Event]:
+    """Return the event for another reason of Ready, of a kind whose reasons tell people what to do; none for one that
+    passes in a moment.
+    """
+    before, after = (
+        next((each for each in conditions if each["type"] == ConditionType.READY), None)
+        for conditions in (previous, now)
+    )
+    if after is None or after["reason"] in _IN_A_MOMENT or (before or {}).get("reason") == after["reason"]:
+        return []
+    is_wanted = after["status"] == "True" or after["reason"] == "Suspended"
+    return [Event(NORMAL if is_wanted else WARNING, after["reason"], after.get("message", ""))]
 
 
 def _event(

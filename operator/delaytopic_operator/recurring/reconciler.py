@@ -5,24 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from delaytopic_operator.errors import NotAllowed, Rejected, Unavailable
 from delaytopic_operator.execute.executor import MANAGER
+from delaytopic_operator.kafka.admin import KafkaCluster
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.finalizers import set_finalizer
 from delaytopic_operator.kube.object_cache import ObjectCache
+from delaytopic_operator.model.kafka_view import NewRecord
 from delaytopic_operator.model.kinds import RECURRING_RECORD
 from delaytopic_operator.model.reconciliation import Key, Result
+from delaytopic_operator.model.transitions import WARNING, Event, reason_events
 from delaytopic_operator.recurring.observer import RecurringObserver
 from delaytopic_operator.recurring.plan import FINALIZER, plan_recurring
+from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.report.status import STATUS_MANAGER
 
 
 class RecurringReconciler:
     """Reconciles RecurringRecords; thread-safe for different keys."""
 
-    def __init__(self, observer: RecurringObserver, kube: KubeApi, store: ObjectCache) -> None:
+    def __init__(self, observer: RecurringObserver, kube: KubeApi, events: EventRecorder, store: ObjectCache) -> None:
         """Take the parts of a reconciliation."""
         self._observer = observer
         self._kube = kube
+        self._events = events
         self._store = store
 
     def keys(self) -> Iterable[Key]:
@@ -40,12 +46,22 @@ class RecurringReconciler:
         if decided.intent is not None:
             self._kube.apply_status(dict(decided.intent), STATUS_MANAGER)
         if decided.message is not None and kafka is not None:
-            kafka.write(decided.message)
+            self._write(kafka, seen.document, decided.message)
         if decided.status is not None:
             self._kube.apply_status(dict(decided.status), STATUS_MANAGER)
+            before = (seen.document.get("status") or {}).get("conditions") or ()
+            self._events.tell(seen.document, reason_events(before, decided.status["status"]["conditions"]))
         if decided.is_free:
             self._hold(key, seen.document, held=False)
         return Result(decided.next_at_ms)
+
+    def _write(self, kafka: KafkaCluster, document: Mapping[str, Any], message: NewRecord) -> None:
+        """Write the record, and tell why where Kafka does not take it: the status says no more than that it is due."""
+        try:
+            kafka.write(message)
+        except (NotAllowed, Rejected, Unavailable) as error:
+            self._events.tell(document, [Event(WARNING, error.reason, str(error))])
+            raise
 
     def _hold(self, key: Key, document: Mapping[str, Any], *, held: bool) -> None:
         set_finalizer(self._kube, RECURRING_RECORD, key.namespace, document["metadata"], FINALIZER, MANAGER, held=held)

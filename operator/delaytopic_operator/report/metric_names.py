@@ -86,6 +86,12 @@ RETAINED: Final = MetricName(
     "Records pending of a DelayTopic that is gone.",
     DELAY_TOPIC,
 )
+RECURRING_RECORDS: Final = MetricName(
+    "delaytopic_operator_recurring_records",
+    "gauge",
+    "RecurringRecords of a namespace, by status and reason of their condition Ready.",
+    ("delaytopic_namespace", "status", "reason"),
+)
 
 # Of the SLO: the audit's own files have the same names. Alerts take those of the operator that leads.
 SLO_OBJECTIVE: Final = MetricName(
@@ -158,6 +164,7 @@ OPERATOR: Final = (
     RECONCILES, RECONCILE_SECONDS, IN_PROGRESS, QUEUE_DEPTH, QUEUE_AGE, WATCH_EVENT, RESYNC, OBJECTS, LEADER,
     STOPPED_ROLLOUTS, DRIFT,
     KAFKA_SECONDS, KUBERNETES_SECONDS, CONDITION, DESIRED_REPLICAS, FORECAST_RATE, FORECAST_LATENESS, RETAINED,
+    RECURRING_RECORDS,
 )  # fmt: skip
 
 ALL: Final = OPERATOR + SLO

@@ -39,6 +39,8 @@ class Gauges:
     signs_of_life_ms: Callable[[], Mapping[Place, int]]
     resynced_ms: Callable[[], int]
     objects: Callable[[], Mapping[str, int]]
+    recurring: Callable[[], Mapping[tuple[str, ...], int]]
+    """The number of RecurringRecords by namespace, and by status and reason of Ready."""
 
 
 @dataclass(slots=True)
@@ -187,6 +189,7 @@ def _of_operator(gauges: Gauges) -> Iterator[Metric]:
         oldest_ms[resource,] = min(at_ms, oldest_ms.get((resource,), at_ms))
     yield _filled(names.WATCH_EVENT, {labels: at_ms / 1_000 for labels, at_ms in oldest_ms.items()})
     yield _filled(names.OBJECTS, {(name,): count for name, count in gauges.objects().items()})
+    yield _filled(names.RECURRING_RECORDS, dict(gauges.recurring()))
 
 
 def _family(metric: MetricName) -> Any:

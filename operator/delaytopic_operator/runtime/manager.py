@@ -19,6 +19,7 @@ from delaytopic_operator.kube.client import KubeApi, WriteGuard, always
 from delaytopic_operator.kube.login import ClusterLogin
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.kube.transport import KubeTransport
+from delaytopic_operator.model.conditions import ready_counts
 from delaytopic_operator.model.kinds import CRON_JOB, DELAY_CLASS, RECURRING_RECORD, Kind
 from delaytopic_operator.model.reconciliation import Key, Reconciler, Result
 from delaytopic_operator.observe.relay_pages import RelayPages
@@ -182,6 +183,7 @@ class Service:
                 signs_of_life_ms=self._watches.signs_of_life_ms,
                 resynced_ms=lambda: self._resync.done_ms,
                 objects=self._store.counts,
+                recurring=lambda: ready_counts(self._store.recurring()),
             )
         )
 

@@ -17,6 +17,7 @@ from delaytopic_operator.model.conditions import (
     instant,
     instant_ms,
     merged,
+    ready_counts,
     summed_up,
 )
 
@@ -140,3 +141,22 @@ def test_a_message_that_is_too_long_is_cut() -> None:
 
 def test_a_time_is_read_as_it_was_written() -> None:
     assert (instant(NOW_MS + 999), instant_ms(instant(NOW_MS))) == ("2026-11-21T14:01:26Z", NOW_MS)
+
+
+def test_objects_are_counted_by_what_their_ready_says() -> None:
+    written = {"conditions": [{"type": "Ready", "status": "True", "reason": "Written"}]}
+    invalid = {
+        "conditions": [
+            {"type": "Stalled", "status": "True", "reason": "InvalidSpec"},
+            {"type": "Ready", "status": "False", "reason": "InvalidSpec"},
+        ]
+    }
+    statuses = [("shop", written), ("shop", written), ("shop", invalid), ("bank", written), ("bank", None)]
+    documents = [{"metadata": {"namespace": namespace}, "status": status} for namespace, status in statuses]
+
+    assert ready_counts(documents) == {
+        ("shop", "True", "Written"): 2,
+        ("shop", "False", "InvalidSpec"): 1,
+        ("bank", "True", "Written"): 1,
+        ("bank", "Unknown", ""): 1,
+    }

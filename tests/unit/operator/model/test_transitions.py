@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from delaytopic_operator.model.transitions import Event, transition_events
+from delaytopic_operator.model.transitions import Event, reason_events, transition_events
 
 Condition = dict[str, Any]
 
@@ -104,3 +104,29 @@ def test_a_transition_is_told_once(
 
 def test_an_event_has_the_words_of_the_condition() -> None:
     assert transition_events([], [STALLED]) == [Event("Warning", "TopicExists", "words")]
+
+
+WRITTEN = condition("Ready", "True", "Written")
+SUSPENDED = condition("Ready", "False", "Suspended")
+WRITING = condition("Ready", "Unknown", "Writing")
+AWAY = condition("Ready", "Unknown", "KafkaUnreachable")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "events"),
+    [
+        ([], [WRITTEN], [Event("Normal", "Written", "words")]),
+        ([], [NOT_READY], [Event("Warning", "TopicMissing", "words")]),
+        ([WRITTEN], [SUSPENDED], [Event("Normal", "Suspended", "words")]),
+        ([SUSPENDED], [NOT_READY], [Event("Warning", "TopicMissing", "words")]),
+        ([WRITTEN], [AWAY], [Event("Warning", "KafkaUnreachable", "words")]),
+        ([WRITTEN], [WRITING], []),
+        ([WRITTEN], [WRITTEN], []),
+        ([STALLED, AWAY], [STALLED, AWAY], []),
+    ],
+    ids=lambda given: "-".join(each["reason"] for each in given if isinstance(each, dict)) or "nothing",
+)
+def test_another_reason_of_ready_is_told_once_unless_it_passes_in_a_moment(
+    before: list[Condition], after: list[Condition], events: list[Event]
+) -> None:
+    assert reason_events(before, after) == events

@@ -27,6 +27,7 @@ def filled() -> OperatorMetrics:
             },
             resynced_ms=lambda: 1_795_269_000_000,
             objects=lambda: {"delaytopics": 7},
+            recurring=lambda: {("shop", "False", "Suspended"): 2},
         )
     )
     metrics.observe_pass("Success", 0.2)
@@ -69,6 +70,7 @@ def test_the_values_are_those_given() -> None:
         f'delaytopic_operator_condition{{{OF},status="True",type="Ready"}}': "1.0",
         'delaytopic_operator_stopped_rollout_delaytopics{image="relay:2"}': "3.0",
         f"delaytopic_operator_desired_replicas{{{OF}}}": "3.0",
+        'delaytopic_operator_recurring_records{delaytopic_namespace="shop",reason="Suspended",status="False"}': "2.0",
         f"delaytopic_operator_forecast_peak_rate{{{OF}}}": "120.5",
         f"delaytopic_operator_retained_backlog_messages{{{OF}}}": "42.0",
         f'delaytopic_slo_burn_rate{{{OF},objective="Timely",window="1h"}}': "14.5",
