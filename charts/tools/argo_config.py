@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 ACTIONS: Final = ("pause", "resume", "reconcile")
-_KIND: Final = "delaytopic.dev_DelayTopic"
+KINDS: Final = ("DelayTopic", "RecurringRecord")
+_ACTING: Final = "DelayTopic"
 _HEAD: Final = """\
 # Generated from resource_customizations/ by `python -m charts.tools`. To merge into the ConfigMap argocd-cm.
 apiVersion: v1
@@ -25,14 +26,17 @@ _REPLICAS: Final = """\
 
 
 def argo_config(scripts: Mapping[str, str]) -> str:
-    """The document; `scripts` by their paths below the customization's folder."""
-    parts = [_HEAD, f"  resource.customizations.health.{_KIND}: |\n", _indented(scripts["health.lua"], 4)]
-    parts.append(f"  resource.customizations.actions.{_KIND}: |\n    discovery.lua: |\n")
-    parts.append(_indented(scripts["actions/discovery.lua"], 6))
+    """The document; `scripts` by their paths below the folder of the customizations."""
+    parts = [_HEAD]
+    for kind in KINDS:
+        parts.append(f"  resource.customizations.health.delaytopic.dev_{kind}: |\n")
+        parts.append(_indented(scripts[f"{kind}/health.lua"], 4))
+    parts.append(f"  resource.customizations.actions.delaytopic.dev_{_ACTING}: |\n    discovery.lua: |\n")
+    parts.append(_indented(scripts[f"{_ACTING}/actions/discovery.lua"], 6))
     parts.append("    definitions:\n")
     for name in ACTIONS:
         parts.append(f"      - name: {name}\n        action.lua: |\n")
-        parts.append(_indented(scripts[f"actions/{name}/action.lua"], 10))
+        parts.append(_indented(scripts[f"{_ACTING}/actions/{name}/action.lua"], 10))
     return "".join([*parts, _REPLICAS])
 
 

@@ -22,7 +22,7 @@ from charts.tools.values_text import described_values
 from delaytopic_operator.report import metric_names
 
 _CLASS = "delaytopic.dev_delayclasses.yaml"
-_ARGO = GITOPS / "argocd/resource_customizations/delaytopic.dev/DelayTopic"
+_ARGO = GITOPS / "argocd/resource_customizations/delaytopic.dev"
 
 
 def generated_files() -> dict[Path, str]:

@@ -70,10 +70,13 @@ def test_a_page_without_its_marks_is_an_error() -> None:
 
 def test_the_configuration_of_argo_cd_holds_the_scripts_as_they_are() -> None:
     data = yaml.safe_load(text_of(GITOPS / "argocd/argocd-cm.yaml"))["data"]
-    folder = GITOPS / "argocd/resource_customizations/delaytopic.dev/DelayTopic"
+    customizations = GITOPS / "argocd/resource_customizations/delaytopic.dev"
+    folder = customizations / "DelayTopic"
     actions = yaml.safe_load(data["resource.customizations.actions.delaytopic.dev_DelayTopic"])
 
-    assert data["resource.customizations.health.delaytopic.dev_DelayTopic"] == text_of(folder / "health.lua")
+    health = {path.name: text_of(path / "health.lua") for path in customizations.iterdir()}
+    prefix = "resource.customizations.health.delaytopic.dev_"
+    assert {name.removeprefix(prefix): text for name, text in data.items() if name.startswith(prefix)} == health
     assert actions["discovery.lua"] == text_of(folder / "actions/discovery.lua")
     assert {each["name"]: each["action.lua"] for each in actions["definitions"]} == {
         name: text_of(folder / f"actions/{name}/action.lua") for name in ("pause", "resume", "reconcile")

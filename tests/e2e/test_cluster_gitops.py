@@ -66,7 +66,7 @@ def _fields(metadata: Object) -> list[Object]:
 
 def health(topic: Object) -> str:
     """Argo CD's word for it."""
-    return str(run("health.lua", topic)["status"])
+    return str(run("DelayTopic/health.lua", topic)["status"])
 
 
 def test_a_folder_that_is_applied_a_second_time_changes_nothing(synced: Team, folder: Path) -> None:

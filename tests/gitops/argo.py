@@ -7,11 +7,11 @@ from typing import Any
 from lupa.lua51 import LuaRuntime, lua_type  # type: ignore[import-untyped]
 from tests.support.paths import ROOT
 
-FOLDER = ROOT / "gitops/argocd/resource_customizations/delaytopic.dev/DelayTopic"
+FOLDER = ROOT / "gitops/argocd/resource_customizations/delaytopic.dev"
 
 
 def run(script: str, obj: dict[str, Any]) -> Any:
-    """Return what the script (a file below the customization's folder) returns for the object, as plain data."""
+    """Return what the script (a file below the folder of the customizations) returns for the object, as plain data."""
     lua = LuaRuntime(unpack_returned_tuples=True)
     lua.globals().obj = _table(lua, obj)
     return _plain(lua.execute((FOLDER / script).read_text(encoding="utf-8")))
