@@ -10,7 +10,9 @@ from tests.gitops.argo import FOLDER, run
 
 from delaytopic_api.documents import DelayTopic, RecurringRecord
 
-MODELS = {"DelayTopic": DelayTopic, "RecurringRecord": RecurringRecord}
+Model = type[DelayTopic] | type[RecurringRecord]
+
+MODELS: dict[str, Model] = {"DelayTopic": DelayTopic, "RecurringRecord": RecurringRecord}
 
 
 def _listed(path: str, key: str) -> list[dict[str, Any]]:
