@@ -121,8 +121,10 @@ def plan_recurring(seen: RecurringObservation) -> RecurringPlan:
     intent = None
     if step.message is not None and step.written is not None:
         intended = _unknown(step.written)
-        waiting = Condition(ConditionType.READY, UNKNOWN, "Writing", "the record is being written")
-        intent = _news(seen, record.status, waiting, intended, None)
+        # What Kafka refuses is tried again and again, and its reason stays.
+        if record.status is None or record.status.written != intended:
+            waiting = Condition(ConditionType.READY, UNKNOWN, "Writing", "the record is being written")
+            intent = _news(seen, record.status, waiting, intended, None)
     return RecurringPlan(
         is_held=wants if wants != is_held else None,
         intent=intent,
@@ -130,6 +132,15 @@ def plan_recurring(seen: RecurringObservation) -> RecurringPlan:
         status=_news(seen, record.status, step.condition, step.written, step.next_ms),
         next_at_ms=min(step.at_ms or seen.now_ms + AGAIN_MS, seen.now_ms + AGAIN_MS),
     )
+
+
+def status_of_refused(seen: RecurringObservation, decided: RecurringPlan, problem: Problem) -> Mapping[str, Any] | None:
+    """Return the status where Kafka did not take the record, though it may be there; None if it says nothing new."""
+    assert seen.document is not None
+    known = read_document(seen.document).status
+    applied = decided.intent["status"] if decided.intent is not None else seen.document.get("status") or {}
+    written = RecurringRecordStatus.model_validate(applied, by_alias=True, by_name=False).written
+    return _news(seen, known, _hindered(Hindrance(problem)), _unknown(written), None)
 
 
 def safe_at(recurrence: Recurrence, now_ms: int) -> int:

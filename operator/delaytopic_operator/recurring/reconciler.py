@@ -7,16 +7,15 @@ from typing import Any
 
 from delaytopic_operator.errors import NotAllowed, Rejected, Unavailable
 from delaytopic_operator.execute.executor import MANAGER
-from delaytopic_operator.kafka.admin import KafkaCluster
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.finalizers import set_finalizer
 from delaytopic_operator.kube.object_cache import ObjectCache
-from delaytopic_operator.model.kafka_view import NewRecord
 from delaytopic_operator.model.kinds import RECURRING_RECORD
 from delaytopic_operator.model.reconciliation import Key, Result
-from delaytopic_operator.model.transitions import WARNING, Event, reason_events
+from delaytopic_operator.model.transitions import reason_events
+from delaytopic_operator.observe.topics import problem_of
 from delaytopic_operator.recurring.observer import RecurringObserver
-from delaytopic_operator.recurring.plan import FINALIZER, plan_recurring
+from delaytopic_operator.recurring.plan import FINALIZER, plan_recurring, status_of_refused
 from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.report.status import STATUS_MANAGER
 
@@ -46,22 +45,22 @@ class RecurringReconciler:
         if decided.intent is not None:
             self._kube.apply_status(dict(decided.intent), STATUS_MANAGER)
         if decided.message is not None and kafka is not None:
-            self._write(kafka, seen.document, decided.message)
-        if decided.status is not None:
-            self._kube.apply_status(dict(decided.status), STATUS_MANAGER)
-            before = (seen.document.get("status") or {}).get("conditions") or ()
-            self._events.tell(seen.document, reason_events(before, decided.status["status"]["conditions"]))
+            try:
+                kafka.write(decided.message)
+            except (NotAllowed, Rejected, Unavailable) as error:
+                self._tell(seen.document, status_of_refused(seen, decided, problem_of(error)))
+                raise
+        self._tell(seen.document, decided.status)
         if decided.is_free:
             self._hold(key, seen.document, held=False)
         return Result(decided.next_at_ms)
 
-    def _write(self, kafka: KafkaCluster, document: Mapping[str, Any], message: NewRecord) -> None:
-        """Write the record, and tell why where Kafka does not take it: the status says no more than that it is due."""
-        try:
-            kafka.write(message)
-        except (NotAllowed, Rejected, Unavailable) as error:
-            self._events.tell(document, [Event(WARNING, error.reason, str(error))])
-            raise
+    def _tell(self, document: Mapping[str, Any], applied: Mapping[str, Any] | None) -> None:
+        """Apply a status that says something new, and send the Events for what changed by it."""
+        if applied is not None:
+            self._kube.apply_status(dict(applied), STATUS_MANAGER)
+            before = (document.get("status") or {}).get("conditions") or ()
+            self._events.tell(document, reason_events(before, applied["status"]["conditions"]))
 
     def _hold(self, key: Key, document: Mapping[str, Any], *, held: bool) -> None:
         set_finalizer(self._kube, RECURRING_RECORD, key.namespace, document["metadata"], FINALIZER, MANAGER, held=held)

@@ -19,6 +19,7 @@ from delaytopic_operator.recurring.plan import (
     RecurringPlan,
     Source,
     plan_recurring,
+    status_of_refused,
 )
 
 NINE_MS = 1_795_510_800_000
@@ -50,16 +51,20 @@ class OneRecord:
         self, now_ms: int = NOW_MS, source: Source | Hindrance = SOURCE, *, crashes: bool = False
     ) -> RecurringPlan:
         """Decide, and do what is decided: up to the write with `crashes`, else all of it."""
+        plan = plan_recurring(self.seen(now_ms, source))
+        for applied in (plan.intent, None if crashes else plan.status):
+            self.status = dict(applied["status"]) if applied is not None else self.status
+        return plan
+
+    def seen(self, now_ms: int, source: Source | Hindrance = SOURCE) -> RecurringObservation:
+        """Return one look at it as it is now."""
         metadata: dict[str, Any] = {"name": "report", "namespace": "shop", "uid": "u1", "generation": 2}
         metadata |= {"creationTimestamp": instant(NOW_MS), "finalizers": [*self.finalizers]}
         if self.is_going:
             metadata["deletionTimestamp"] = instant(NOW_MS)
         document = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "RecurringRecord", "metadata": metadata}
         document |= {"spec": self.spec, **({"status": self.status} if self.status is not None else {})}
-        plan = plan_recurring(RecurringObservation(now_ms, document, source))
-        for applied in (plan.intent, None if crashes else plan.status):
-            self.status = dict(applied["status"]) if applied is not None else self.status
-        return plan
+        return RecurringObservation(now_ms, document, source)
 
     def ready(self) -> tuple[str, str]:
         assert self.status is not None
@@ -117,6 +122,23 @@ def test_a_replacement_waits_until_a_slot_of_its_rule_is_delivered(from_slot_ms:
 
     assert (waits.message, at_ms) == (None, NINE_MS + 10_000)
     assert replaces.message == written(NINE_MS + 10_000, CONTROLS, b"other")
+
+
+def test_what_kafka_refuses_is_told_once_and_tried_again() -> None:
+    record = OneRecord(DAILY)
+    refused = Problem("AuthorizationFailed", "it may not write to shop.delayed")
+
+    told = []
+    for number in range(3):
+        seen, decided = record.seen(NOW_MS + number * SECOND_MS), record.look(NOW_MS + number * SECOND_MS, crashes=True)
+        news = status_of_refused(seen, decided, refused)
+        record.status = dict(news["status"]) if news is not None else record.status
+        told.append((decided.message is not None, decided.intent is not None, news is not None, record.ready()))
+    written_at_last = record.look(NOW_MS + 3 * SECOND_MS)
+
+    reason = ("False", "AuthorizationFailed")
+    assert told == [(True, True, True, reason), *[(True, False, False, reason)] * 2]
+    assert (written_at_last.message is not None, record.ready()) == (True, ("True", "Written"))
 
 
 def test_a_replacement_waits_for_the_jitter_of_the_slot_before_it_too() -> None:
