@@ -72,12 +72,12 @@ def parsing_without_collection(parse: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def workers(config: pytest.Config) -> int:
-    """Return how many processes run tests: those of every day wait for servers two thirds of their time.
+    """Return how many processes run tests: those of every day wait for servers half of their time and more.
 
     A night computes more, and has as many as there are processors.
     """
     processors = os.cpu_count() or 1
-    return processors if _is_of_night(config) else processors + (processors + 1) // 2
+    return processors if _is_of_night(config) else 2 * processors
 
 
 def _end_with_the_parent() -> None:
