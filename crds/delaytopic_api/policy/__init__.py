@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from delaytopic_api.policy.access import TopicsInUse, refusals, revocations
 from delaytopic_api.policy.reading_rules import rules_mark
-from delaytopic_api.policy.recurring import recurring_refusals, recurring_slots
+from delaytopic_api.policy.recurring import NEEDS_IDS, recurring_refusals, recurring_slots, takes_ids
 from delaytopic_api.policy.resolve import LATENESS_OF_PRECISION, RETENTION_MARGIN, mark_of, relay_config
 
 __all__ = [
     "LATENESS_OF_PRECISION",
+    "NEEDS_IDS",
     "RETENTION_MARGIN",
     "TopicsInUse",
     "mark_of",
@@ -18,4 +19,5 @@ __all__ = [
     "relay_config",
     "revocations",
     "rules_mark",
+    "takes_ids",
 ]

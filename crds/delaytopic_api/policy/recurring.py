@@ -1,9 +1,10 @@
-"""What a DelayTopic allows of a RecurringRecord that goes through its source. Pure."""
+"""Judges a RecurringRecord by the DelayTopic that it goes through. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Final
 
 from delaytopic_api.documents.recurring_record import RecurringRecord
 from delaytopic_api.documents.settings import Settings
@@ -13,15 +14,20 @@ from delaytopic_api.recurrence import ZONES, Recurrence, RecurrenceError, read_r
 from delaytopic_api.recurrence.rules import duration_text
 from delaytopic_api.values.choices import Dialect, Ids
 
+NEEDS_IDS: Final = "it needs the native dialect with schedule.ids: ByHeader"
+
+
+def takes_ids(settings: Settings) -> bool:
+    """Return whether records of a DelayTopic are replaced and cancelled by the id in a header."""
+    return settings.schedule.dialect is Dialect.NATIVE and settings.schedule.ids is Ids.BY_HEADER
+
 
 def recurring_refusals(record: RecurringRecord, settings: Settings, now_ms: int) -> Iterator[Problem]:
     """Yield why the DelayTopic with these settings would not deliver a record that is written at an instant."""
     subject, topic = f"RecurringRecord {record.full_name}", f"DelayTopic {settings.namespace}/{settings.name}"
-    schedule = settings.schedule
-    if schedule.dialect is not Dialect.NATIVE or schedule.ids is not Ids.BY_HEADER:
-        needed = "it needs the native dialect with schedule.ids: ByHeader"
-        yield Problem("spec.delayTopic", f"the {topic} takes no ids by header: {needed}", subject)
-    longest_ms = schedule.max_delay.ms
+    if not takes_ids(settings):
+        yield Problem("spec.delayTopic", f"the {topic} takes no ids by header: {NEEDS_IDS}", subject)
+    longest_ms = settings.schedule.max_delay.ms
     allowed = f"the {topic} allows at most {duration_text(longest_ms)} (schedule.maxDelay)"
     field = "spec.every" if record.spec.every is not None else "spec.cron"
     # Nothing of it says what the time is now: it is told again and again.

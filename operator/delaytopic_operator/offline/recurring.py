@@ -20,11 +20,13 @@ from delaytopic_operator.offline.cluster_view import ClusterView, judge, key_of,
 from delaytopic_operator.offline.documents import Document, Documents, name_of
 from delaytopic_operator.offline.outcome import Judgement, RecurringOutcome, Step
 from delaytopic_operator.recurring.plan import (
+    BEYOND_MAX_DELAY,
     FINALIZER,
     Hindrance,
     RecurringObservation,
     RecurringPlan,
     Source,
+    hindrance,
     plan_recurring,
 )
 from delaytopic_operator.rules.validate import Accepted, Refusal
@@ -53,7 +55,7 @@ def _outcome(written: Document, live: Document | None, after: ClusterView) -> Re
         return RecurringOutcome(key, Judgement.REFUSED, refusal.reason, refusal.message)
     source = _source(record, after)
     if isinstance(source, Hindrance):
-        notes = [_ONLY_FILES] if source.ends and not after.state.is_there else []
+        notes = [_ONLY_FILES] if source.is_gone and not after.state.is_there else []
         problem = source.problem
         return RecurringOutcome(key, Judgement.REFUSED, problem.reason, problem.message, notes=notes)
     decided = plan_recurring(RecurringObservation(after.now_ms, document, source))
@@ -85,17 +87,15 @@ def _source(record: RecurringRecord, after: ClusterView) -> Source | Hindrance:
     """Return the source that it would be written to, or why it would not be."""
     key = Key(record.metadata.namespace, record.spec.delay_topic)
     document = after.topics.get(key)
-    if document is None or "deletionTimestamp" in document["metadata"]:
-        found = f"there is no DelayTopic {key}" if document is None else f"the DelayTopic {key} is being deleted"
-        return Hindrance(Problem("DelayTopicMissing", f"{found}: apply it, or name another one"), ends=True)
-    verdict = judge(after, key)
-    if not isinstance(verdict, Accepted):
-        why = f"the DelayTopic {key} is refused, and has to be put right first: {verdict.message}"
-        return Hindrance(Problem("DelayTopicRefused", why))
+    verdict = judge(after, key) if document is not None else None
+    reason = hindrance(key, document, verdict)
+    if document is None or not isinstance(verdict, Accepted) or (reason is not None and reason.is_gone):
+        assert reason is not None
+        return reason
     problem = next(recurring_refusals(record, verdict.settings, after.now_ms), None)
     if problem is not None:
-        reason = "IdsNotTaken" if problem.path == "spec.delayTopic" else "BeyondMaxDelay"
-        return Hindrance(Problem(reason, f"{problem.path}: {problem.message}"))
+        word = reason.problem.reason if reason is not None else BEYOND_MAX_DELAY
+        return Hindrance(Problem(word, f"{problem.path}: {problem.message}"))
     said: Mapping[str, Any] = (document.get("status") or {}).get("source") or {}
     topic_id, partitions = said.get("topicId", NOT_YET_KNOWN), said.get("partitions", _PARTITIONS)
     return Source(verdict.settings.source.topic, topic_id, partitions, document["metadata"]["uid"], verdict.settings)

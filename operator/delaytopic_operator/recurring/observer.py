@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
-
-from delaytopic_api import Settings
-from delaytopic_api.values import Dialect, Ids
 from delaytopic_operator.errors import NamespaceTerminating, OperatorError
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.kafka.credentials import kafka_settings
@@ -16,10 +11,8 @@ from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.cluster import Cluster, ClusterObserver
 from delaytopic_operator.observe.observation import Problem
 from delaytopic_operator.observe.topics import problem_of
-from delaytopic_operator.recurring.plan import Hindrance, RecurringObservation, Source
+from delaytopic_operator.recurring.plan import Hindrance, RecurringObservation, Source, hindrance
 from delaytopic_operator.rules.validate import Accepted
-
-_GONE: Final = "DelayTopicMissing"
 
 
 class RecurringObserver:
@@ -51,7 +44,7 @@ class RecurringObserver:
                 return hindrance, None
             return self._reached(found, now_ms)
         except NamespaceTerminating as error:
-            return Hindrance(problem_of(error), ends=True), None
+            return Hindrance(problem_of(error), is_gone=True), None
         except OperatorError as error:
             return Hindrance(problem_of(error)), None
 
@@ -72,28 +65,8 @@ class RecurringObserver:
 
 
 def _hindrance(key: Key, found: Cluster) -> Hindrance | None:
-    """Return why nothing may be written to the source of a DelayTopic, in the order in which one needs the other."""
-    document = found.document
-    if document is None:
-        return Hindrance(Problem(_GONE, f"there is no DelayTopic {key}: apply it, or name another one"), ends=True)
-    if _is_going(document):
-        going = Problem(_GONE, f"the DelayTopic {key} is being deleted: name another one, or apply it again")
-        return Hindrance(going, ends=True)
-    if not isinstance(found.verdict, Accepted):
-        refused = found.verdict.message if found.verdict is not None else "it was not looked at yet"
-        why = f"the DelayTopic {key} is refused, and has to be put right first: {refused}"
-        return Hindrance(Problem("DelayTopicRefused", why))
-    if not _takes_ids(found.verdict.settings):
-        why = f"the DelayTopic {key} takes no ids by header: it needs the native dialect with schedule.ids: ByHeader"
-        return Hindrance(Problem("IdsNotTaken", why), ends=True)
+    if (reason := hindrance(key, found.document, found.verdict)) is not None:
+        return reason
     if found.record is None or found.record.source is None:
         return Hindrance(Problem("DelayTopicNotReady", f"the DelayTopic {key} has no source yet", passing=True))
     return None
-
-
-def _takes_ids(settings: Settings) -> bool:
-    return settings.schedule.dialect is Dialect.NATIVE and settings.schedule.ids is Ids.BY_HEADER
-
-
-def _is_going(document: Mapping[str, Any]) -> bool:
-    return "deletionTimestamp" in document["metadata"]

@@ -25,15 +25,19 @@ from delaytopic_api.documents import (
     WrittenRecord,
 )
 from delaytopic_api.errors import InvalidDocument
+from delaytopic_api.errors import Problem as FieldProblem
 from delaytopic_api.loading import validate
-from delaytopic_api.policy import recurring_refusals
+from delaytopic_api.policy import NEEDS_IDS, recurring_refusals, recurring_slots, takes_ids
 from delaytopic_api.records import ACTION_CANCEL, DELIVER_ACTION, DELIVER_ID
 from delaytopic_api.recurrence import ZONES, Recurrence, read_recurrence
 from delaytopic_api.values import OnRemoval
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, instant, instant_ms, merged
 from delaytopic_operator.model.kafka_view import NewRecord
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.observation import Problem
+from delaytopic_operator.rules.validate import Accepted, Refusal
 
+BEYOND_MAX_DELAY: Final = "BeyondMaxDelay"
 FINALIZER: Final = "delaytopic.dev/cancels-what-recurs"
 AGAIN_MS: Final = 60_000
 """The time between two looks. Nobody tells that the topic behind a DelayTopic was made anew."""
@@ -58,8 +62,10 @@ class Hindrance:
     """The reason why nothing can be written."""
 
     problem: Problem
-    ends: bool = False
-    """True if what was written ends by it: there is nothing to cancel, and it is written again when this is over."""
+    is_gone: bool = False
+    """True if what was written goes with the DelayTopic, so that there is nothing to wait for."""
+    is_doubtful: bool = False
+    """True if relays may have refused what was written last, so that it is written again when this is over."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +149,25 @@ def status_of_refused(seen: RecurringObservation, decided: RecurringPlan, proble
     return _news(seen, known, _hindered(Hindrance(problem)), _unknown(written), None)
 
 
+def hindrance(key: Key, document: Mapping[str, Any] | None, verdict: Accepted | Refusal | None) -> Hindrance | None:
+    """Return why nothing may be written through a DelayTopic, in the order in which one needs the other."""
+    if document is None:
+        missing = f"there is no DelayTopic {key}: apply it, or name another one"
+        return Hindrance(Problem("DelayTopicMissing", missing), is_gone=True)
+    if "deletionTimestamp" in document["metadata"]:
+        going = f"the DelayTopic {key} is being deleted: name another one, or apply it again"
+        return Hindrance(Problem("DelayTopicMissing", going), is_gone=True)
+    if not isinstance(verdict, Accepted):
+        refused = verdict.message if verdict is not None else "it was not looked at yet"
+        why = f"the DelayTopic {key} is refused, and has to be put right first: {refused}"
+        return Hindrance(Problem("DelayTopicRefused", why))
+    if not takes_ids(verdict.settings):
+        why = f"the DelayTopic {key} takes no ids by header: {NEEDS_IDS}"
+        # What relays wrote before recurs on, and takes no cancel; what they read afterwards is a dead letter.
+        return Hindrance(Problem("IdsNotTaken", why), is_doubtful=True)
+    return None
+
+
 def safe_at(recurrence: Recurrence, now_ms: int) -> int:
     """Return the first instant from now on at which a replacement meets no slot that is being delivered.
 
@@ -174,7 +199,7 @@ def _of_going(seen: RecurringObservation, record: RecurringRecord) -> RecurringP
     written = record.status.written if record.status is not None else None
     if record.spec.deletion_policy is OnRemoval.KEEP:
         return RecurringPlan(is_free=True)
-    if isinstance(seen.source, Hindrance) and not seen.source.ends and written is not None:
+    if isinstance(seen.source, Hindrance) and not seen.source.is_gone and written is not None:
         condition = _hindered(seen.source)
         return RecurringPlan(
             status=_news(seen, record.status, condition, written, None), next_at_ms=seen.now_ms + AGAIN_MS
@@ -189,22 +214,19 @@ def _step(record: RecurringRecord, seen: RecurringObservation) -> _Step:
     written = record.status.written if record.status is not None else None
     if not isinstance(seen.source, Source):
         assert seen.source is not None
-        return _Step(None, _unknown(written) if seen.source.ends else written, _hindered(seen.source))
+        return _Step(None, _unknown(written) if seen.source.is_doubtful else written, _hindered(seen.source))
     known = written if _is_of(written, seen.source) else None
     if record.spec.suspend:
         said = f": {record.spec.suspend_note}" if record.spec.suspend_note else ""
         paused = Condition(ConditionType.READY, FALSE, "Suspended", f"spec.suspend is true{said}")
         return _cancelled(record, seen, seen.source, known, paused)
     recurrence = _recurrence(record, seen.now_ms)
-    next_ms = _next_ms(recurrence, seen.now_ms) if recurrence is not None else None
-    refused = next(recurring_refusals(record, seen.source.settings, seen.now_ms), None)
-    if refused is not None:
-        # What waits leaves by the rules that it was read by, and the next one, which nobody takes, ends all.
-        why = f"{refused.path}: {refused.message}: nothing is written until it is put right"
-        condition = Condition(ConditionType.READY, FALSE, "BeyondMaxDelay", why)
-        return _Step(None, _unknown(known), condition)
+    next_ms = next(iter(recurring_slots(record, seen.now_ms, 1)), None) if recurrence is not None else None
     message = _message(record, seen.source, _partition(record, seen.source, known), seen.now_ms)
     digest = _digest(message)
+    refused = next(recurring_refusals(record, seen.source.settings, seen.now_ms), None)
+    if refused is not None:
+        return _refused(record, seen, seen.source, known, digest, refused)
     if next_ms is None or recurrence is None:
         ended = Condition(ConditionType.READY, TRUE, "Ended", "no time of its rule is left")
         if known is not None and known.digest == digest:
@@ -219,6 +241,23 @@ def _step(record: RecurringRecord, seen: RecurringObservation) -> _Step:
         waits = Condition(ConditionType.READY, UNKNOWN, "Waiting", near)
         return _Step(None, written, waits, next_ms, at_ms)
     return _Step(message, _written(message, digest, seen.source), ready, next_ms)
+
+
+def _refused(
+    record: RecurringRecord,
+    seen: RecurringObservation,
+    source: Source,
+    known: WrittenRecord | None,
+    digest: str,
+    refused: FieldProblem,
+) -> _Step:
+    """Write nothing that no relay takes, and cancel what recurs by a rule that the object has no longer."""
+    why = f"{refused.path}: {refused.message}: nothing is written until it is put right"
+    condition = Condition(ConditionType.READY, FALSE, BEYOND_MAX_DELAY, why)
+    if known is not None and not _is_by_this_spec(known, digest, record):
+        return _cancelled(record, seen, source, known, condition)
+    # What waits leaves by the rules that it was read by, and the next one, which nobody takes, ends all.
+    return _Step(None, _unknown(known), condition)
 
 
 def _cancelled(
@@ -251,6 +290,13 @@ def _is_of(written: WrittenRecord | None, source: Source) -> bool:
     )
 
 
+def _is_by_this_spec(written: WrittenRecord, digest: str, record: RecurringRecord) -> bool:
+    """Return whether what waits recurs by the rule that the object has now, and not by one that it had before."""
+    assert record.status is not None
+    is_same = record.status.observed_generation == record.metadata.generation
+    return written.digest == digest or (written.digest is None and is_same)
+
+
 def _unknown(written: WrittenRecord | None) -> WrittenRecord | None:
     """Return what was written as that of which nobody knows whether it still recurs."""
     return written.model_copy(update={"digest": None, "at": None}) if written is not None else None
@@ -262,13 +308,6 @@ def _recurrence(record: RecurringRecord, now_ms: int) -> Recurrence | None:
     if until is not None and until.ms < now_ms:
         return None
     return read_recurrence(record.spec.controls(_created_ms(record)), now_ms)
-
-
-def _next_ms(recurrence: Recurrence, now_ms: int) -> int | None:
-    slot_ms = recurrence.rule.slot_after(max(now_ms, recurrence.from_ms - 1), ZONES(recurrence.zone))
-    if slot_ms is None or (recurrence.until_ms is not None and slot_ms > recurrence.until_ms):
-        return None
-    return slot_ms
 
 
 def _created_ms(record: RecurringRecord) -> int:

@@ -32,6 +32,18 @@ def test_those_that_are_seen_to_start_have_a_turn_too() -> None:
     assert answers == [None, None, NoTurn(frozenset({A, B}))]
 
 
+def test_relays_of_many_start_while_a_tenth_of_them_has_a_turn_left() -> None:
+    rolling = frozenset(Key("others", f"{number}") for number in range(99))
+    seen = growing(
+        secrets_version="another", status=OLD_CLASS, rolling=rolling, rollouts=Rollouts(rolling, fleet=1_000)
+    )
+    reconciliation = Reconciliation(seen)
+
+    failure = reconciliation.run()
+
+    assert (failure, "Deployment" in reconciliation.kube.written) == (None, True)
+
+
 def test_a_turn_that_was_given_back_is_anothers() -> None:
     limiter = RolloutLimiter(1)
     limiter.reserve(A, NOW, NOBODY)

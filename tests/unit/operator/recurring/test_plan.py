@@ -32,9 +32,9 @@ PARTITION = crc32(b"u1") % 4
 DAILY: dict[str, Any] = {"delayTopic": "reminders", "cron": "0 9 * * *", "value": "report"}
 CONTROLS = [("deliver-id", b"u1"), ("deliver-cron", b"0 9 * * *"), ("deliver-missed", b"Latest")]
 CANCEL = [("deliver-id", b"u1"), ("deliver-action", b"cancel")]
-MISSING = Hindrance(Problem("DelayTopicMissing", "there is no DelayTopic shop/reminders"), ends=True)
+MISSING = Hindrance(Problem("DelayTopicMissing", "there is no DelayTopic shop/reminders"), is_gone=True)
 AWAY = Hindrance(Problem("KafkaUnreachable", "Kafka did not answer", passing=True))
-NO_IDS = Hindrance(Problem("IdsNotTaken", "the DelayTopic shop/reminders takes no ids by header"), ends=True)
+NO_IDS = Hindrance(Problem("IdsNotTaken", "the DelayTopic shop/reminders takes no ids by header"), is_doubtful=True)
 BRIEF = replace(SOURCE, settings=wanted(schedule={"ids": "ByHeader", "maxDelay": "12h"}).settings)
 
 
@@ -46,6 +46,7 @@ class OneRecord:
     status: dict[str, Any] | None = None
     finalizers: tuple[str, ...] = ()
     is_going: bool = False
+    generation: int = 2
 
     def look(
         self, now_ms: int = NOW_MS, source: Source | Hindrance = SOURCE, *, crashes: bool = False
@@ -58,7 +59,7 @@ class OneRecord:
 
     def seen(self, now_ms: int, source: Source | Hindrance = SOURCE) -> RecurringObservation:
         """Return one look at it as it is now."""
-        metadata: dict[str, Any] = {"name": "report", "namespace": "shop", "uid": "u1", "generation": 2}
+        metadata: dict[str, Any] = {"name": "report", "namespace": "shop", "uid": "u1", "generation": self.generation}
         metadata |= {"creationTimestamp": instant(NOW_MS), "finalizers": [*self.finalizers]}
         if self.is_going:
             metadata["deletionTimestamp"] = instant(NOW_MS)
@@ -219,6 +220,20 @@ def test_a_record_that_recurs_less_often_than_its_delay_topic_allows_is_not_writ
     )
 
 
+def test_an_edit_to_times_that_are_not_allowed_cancels_once_what_recurs_by_the_rule_before_it() -> None:
+    record = OneRecord({**DAILY, "cron": "0 * * * *"})
+    record.look(source=BRIEF)
+    record.spec, record.generation = DAILY, 3
+
+    plans = [record.look(NOW_MS + each * SECOND_MS, BRIEF) for each in (1, 2)]
+    refused = record.ready()
+    allowed = record.look(NOW_MS + 3 * SECOND_MS)
+
+    assert [plan.message for plan in plans] == [written(NOW_MS + SECOND_MS, CANCEL, None), None]
+    assert refused == ("False", "BeyondMaxDelay")
+    assert allowed.message == written(NOW_MS + 3 * SECOND_MS, CONTROLS)
+
+
 def test_a_first_time_that_is_too_far_away_is_told_once_and_written_when_it_is_near() -> None:
     record = OneRecord({**DAILY, "from": instant(NINE_MS + 5 * 86_400_000)})
     near_ms = NINE_MS + 4 * 86_400_000
@@ -337,6 +352,17 @@ def test_a_deleted_object_is_let_go_once_its_record_is_cancelled() -> None:
     plan = record.look(NOW_MS + SECOND_MS)
 
     assert plan == RecurringPlan(message=written(NOW_MS + SECOND_MS, CANCEL, None), is_free=True)
+
+
+def test_a_deleted_object_waits_for_a_delay_topic_that_takes_cancels() -> None:
+    record = OneRecord(CANCELLED_AT_LAST, finalizers=(FINALIZER,))
+    record.look()
+    record.is_going = True
+
+    waits, goes = record.look(NOW_MS + SECOND_MS, NO_IDS), record.look(NOW_MS + 2 * SECOND_MS)
+
+    assert (waits.message, waits.is_free) == (None, False)
+    assert goes == RecurringPlan(message=written(NOW_MS + 2 * SECOND_MS, CANCEL, None), is_free=True)
 
 
 def test_a_deleted_object_waits_for_a_kafka_that_is_away() -> None:
