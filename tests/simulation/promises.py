@@ -38,6 +38,7 @@ def lost(outcome: Outcome) -> Complaints:
         for copies in recurring.copies(outcome):
             if not seen.isdisjoint(id(each.record) for each in copies):
                 seen |= {id(each.record) for each in copies}
+        seen |= {id(each.record) for each in recurring.passed_over(outcome)}
     for accepted in outcome.source.values():
         if accepted.place[0] not in outcome.last_lives:
             continue

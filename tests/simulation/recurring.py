@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
+from math import inf
 
 from tests.simulation.outcome import Accepted, Delivered, Outcome, Place
 
@@ -60,6 +61,46 @@ def copies(outcome: Outcome) -> Iterator[Sequence[Accepted]]:
     yield from of_slots.values()
 
 
+def passed_over(outcome: Outcome) -> Iterator[Accepted]:
+    """Yield the occurrences that relays that may repeat themselves drop, as their chain has passed the slots elsewhere.
+
+    A record that leaves twice is followed by what its policy for missed slots says at each time. What leaves first
+    goes on, and outranks what follows the other; the slots that it passes over are missed by that policy.
+    """
+    left = _by_place(outcome)
+    chains: dict[Place, list[Accepted]] = defaultdict(list)
+    for each in (each for written in followers(outcome).values() for each in written):
+        if isinstance(each.command, Schedule):
+            chains[outcome.origin(each).place].append(each)
+    for chain in chains.values():
+        gone_to = [(each.place[1], _reached(each, left[each.place])) for each in chain if each.place in left]
+        for each in chain:
+            assert isinstance(each.command, Schedule)
+            rank, slot_ms = each.command.rank or 0, _occurrence(each).nominal_ms
+            if any(offset > rank and reached_ms > slot_ms for offset, reached_ms in gone_to):
+                yield each
+
+
+def _reached(accepted: Accepted, left: Sequence[Delivered]) -> float:
+    """Return the slot that a chain has come to with an occurrence that left: infinity if it ended there."""
+    ended = any(_next(accepted, at_ms) is None for at_ms in _times(left))
+    return inf if ended else _occurrence(accepted).nominal_ms
+
+
+def _by_place(outcome: Outcome) -> dict[Place, list[Delivered]]:
+    left: dict[Place, list[Delivered]] = defaultdict(list)
+    for delivered in outcome.delivered:
+        left[delivered.place].append(delivered)
+    return left
+
+
+def _times(left: Sequence[Delivered]) -> list[int]:
+    """Return when a record left, each time that it did, by the clock of the relay."""
+    times = [Receipt.parse(each.sent.record.headers[-1][1]).sent_ms for each in left if not each.dead]
+    letters = [parse_dead_letter(each.sent.record.headers) for each in left if each.dead]
+    return times + [letter.at_ms for letter in letters if letter is not None]
+
+
 def may_be_refused(accepted: Accepted, delivered: Delivered) -> bool:
     """Return whether a record may be a dead letter as it has no occurrence that may be written."""
     letter = parse_dead_letter(delivered.sent.record.headers)
@@ -73,18 +114,16 @@ def complaints(outcome: Outcome) -> Complaints:
     if not outcome.setup.recurs:
         return
     after = followers(outcome)
-    left: dict[Place, list[Delivered]] = defaultdict(list)
-    for delivered in outcome.delivered:
-        left[delivered.place].append(delivered)
+    left = _by_place(outcome)
     for place, accepted in outcome.source.items():
         if not goes_on(accepted):
             continue
         behind = after.get(place, [])
-        if is_to_be_resolved(accepted) and any(not delivered.dead for delivered in left[place]):
+        if is_to_be_resolved(accepted) and any(not delivered.dead for delivered in left.get(place, [])):
             yield f"delivered unresolved: {_text(accepted)}"
         if len(behind) > 1 and outcome.setup.transactional:
             yield f"forked: {_text(accepted)} is followed by {[each.place for each in behind]}"
-        yield from _followed(outcome, accepted, behind, left[place])
+        yield from _followed(outcome, accepted, behind, left.get(place, []))
 
 
 def _followed(
@@ -103,9 +142,7 @@ def _followed(
             if letters and outcome.setup.transactional:
                 yield f"refused and resolved: {_text(accepted)}"
         return
-    sent = [delivered for delivered in left if not delivered.dead]
-    times = [Receipt.parse(delivered.sent.record.headers[-1][1]).sent_ms for delivered in sent]
-    times += [letter.at_ms for each in letters if (letter := parse_dead_letter(each.sent.record.headers)) is not None]
+    times = _times(left)
     wanted = {_next(accepted, at_ms) for at_ms in times}
     # Without transactions a crash may part a delivery from what follows it; a later command then ends both.
     ended = not outcome.setup.transactional and outcome.later_commands(accepted)

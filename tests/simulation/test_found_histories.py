@@ -206,6 +206,8 @@ SEEDS = {
     1300154: "Recurrence",
     268: "RecurrenceBuckets",
     729: "Recurrence",
+    3000331: "Recurrence",
+    3003325: "Recurrence",
 }
 """3244: Kafka refused a batch without telling which record it was. Records went one by one for five seconds, and
 reading up to the refused one again took longer: each time it was refused without a name once more, and its shard stood
@@ -228,7 +230,9 @@ behind it; when it was read that was taken to be read, too, so that the cancel w
 and those to come would not have read it. 268: an occurrence was on its way when a cancel came, and rules that refuse it
 began in front of it; a relay that took over did not look ahead for what is refused, made a dead letter of it, and
 nobody told of the cancel. 729: a relay that took over forgot former rules before it had looked ahead; the floor passed
-a cancel that had ended an occurrence on its way, and the next relay delivered that."""
+a cancel that had ended an occurrence on its way, and the next relay delivered that. 3000331, 3003325: an occurrence
+that left twice was followed by different slots, as its policy for missed ones said at either time, and the check took
+for lost what the chain that went on had passed over."""
 
 
 @pytest.mark.parametrize(("seed", "backend"), SEEDS.items())
