@@ -52,7 +52,7 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
     )
     classes = ClassReconciler(ClassObserver(cluster, kafka, store, config), kube, shell.events, store)
     audits = AuditReconciler(AuditObserver(cluster, store, config, told), kube, store)
-    recurring = RecurringReconciler(RecurringObserver(cluster, kafka, store), kube, shell.events, store)
+    recurring = RecurringReconciler(RecurringObserver(cluster, kafka, store, shell.pages), kube, shell.events, store)
     return Reconcilers(reconciler, classes, audits, recurring)
 
 

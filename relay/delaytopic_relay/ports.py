@@ -351,8 +351,10 @@ class LoopEvents(Protocol):
         """Schedules were produced, but for those `withheld`, and rejects dead-lettered; it counts once committed."""
         ...
 
-    def missed(self, slots: int) -> None:
-        """Note slots of what recurs that were passed over; they count once the next occurrence is committed."""
+    def recurred(self, left: Sequence[Schedule], missed: int, sent_ms: int) -> None:
+        """Note occurrences of what recurs that were produced, and how many slots were passed over behind them; both
+        count once committed.
+        """
         ...
 
     def ended(self, outcomes: Mapping[Ending, int]) -> None:

@@ -17,5 +17,6 @@ def test_each_slot_is_delivered_once_and_a_chain_ends_by_its_rule_or_by_a_comman
 
     assert findings.failures == []
     assert findings.counts["path: went on"] > PORTION
+    assert findings.counts["path: recurred"] > PORTION
     assert findings.counts["path: withdrawn on its way"] > 0
     assert findings.counts["path: looked ahead"] > 0

@@ -40,8 +40,9 @@ class Witness:
         of_targets = sum(reject.reason is DeadLetterReason.TARGET_UNAVAILABLE for reject in rejects)
         self._counts["path: dead letter of a target"] += of_targets
 
-    def missed(self, slots: int) -> None:
-        self._counts["path: slot missed"] += slots
+    def recurred(self, left: Sequence[Schedule], missed: int, sent_ms: int) -> None:
+        self._counts["path: recurred"] += len(left)
+        self._counts["path: slot missed"] += missed
 
     def ended(self, outcomes: Mapping[Ending, int]) -> None:
         for ending, count in outcomes.items():

@@ -183,6 +183,13 @@ class RecurringRecordStatus(StatusPart):
     """The conditions, one of each type."""
     next: AwareDatetime | None = None
     """The next time by the rule, without jitter; absent behind the last one, and while nothing recurs."""
+    last: AwareDatetime | None = None
+    """The time of the rule that was delivered last, without jitter, as relays told within a minute; absent before the
+    first."""
+    delivered: Annotated[int, Field(ge=0)] | None = None
+    """The number of deliveries since it was written last; the last one has it in its header delay-occurrence."""
+    missed: Annotated[int, Field(ge=0)] | None = None
+    """The number of times of the rule since then, up to last, that no delivery was made for."""
     written: WrittenRecord | None = None
     """The record that the operator wrote last, or its cancel."""
 

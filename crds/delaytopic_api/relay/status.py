@@ -200,6 +200,21 @@ class ShardStatus(_Status):
     """The reason why it is paused, failed or replaying."""
 
 
+class LastOccurrence(_Status):
+    """The JSON that a relay answers `GET /occurrence?id=ID` with: the last delivery of a record that recurs."""
+
+    number: Int64
+    """Its number, from 1 on."""
+    slot_ms: EpochMs
+    """The time of the rule that it is of."""
+    sent_ms: EpochMs
+    """The time at which it was sent."""
+
+    def to_json(self) -> str:
+        """Return the answer."""
+        return self.model_dump_json(by_alias=True)
+
+
 class SecondClockStatus(_Status):
     """The comparison of the relay's clock with the backend's."""
 

@@ -56,11 +56,13 @@ class RelayPages:
 
     def fetch(self, pod: Mapping[str, Any], path: str, deadline_s: float) -> bytes | None:
         """Return another page of one pod; None where it does not come within the deadline."""
-        address = page_address(pod)
-        asked = {0: address} if address is not None else {}
-        for _, answer in _answers(asked, path, monotonic() + deadline_s):
-            return None if isinstance(answer, Exception) else answer
-        return None
+        return next(iter(self.fetch_each([pod], path, deadline_s).values()), None)
+
+    def fetch_each(self, pods: Sequence[Mapping[str, Any]], path: str, deadline_s: float) -> dict[str, bytes]:
+        """Return another page of each of these pods, by its name, that answers within the deadline."""
+        asked = {place: address for place, pod in enumerate(pods) if (address := page_address(pod)) is not None}
+        answers = _answers(asked, path, monotonic() + deadline_s)
+        return {pods[place]["metadata"]["name"]: each for place, each in answers if not isinstance(each, Exception)}
 
 
 Answer = bytes | OSError | HTTPException | ValueError

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from pydantic import ValidationError
+
+from delaytopic_api.errors import InvalidDocument
+from delaytopic_api.relay import LastOccurrence
 from delaytopic_operator.errors import NamespaceTerminating, OperatorError
 from delaytopic_operator.kafka.admin import KafkaCluster, KafkaClusters
 from delaytopic_operator.kafka.credentials import kafka_settings
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.observe.cluster import Cluster, ClusterObserver
+from delaytopic_operator.observe.cluster import PAGES_DEADLINE_S, Cluster, ClusterObserver
 from delaytopic_operator.observe.observation import Problem
+from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.topics import problem_of
-from delaytopic_operator.recurring.plan import Hindrance, RecurringObservation, Source, hindrance
+from delaytopic_operator.recurring.deliveries import may_have_recurred
+from delaytopic_operator.recurring.plan import (
+    Hindrance,
+    RecurringObservation,
+    Source,
+    hindrance,
+    read_document,
+)
 from delaytopic_operator.rules.validate import Accepted
 
 
 class RecurringObserver:
     """Thread-safe."""
 
-    def __init__(self, cluster: ClusterObserver, kafka: KafkaClusters, store: ObjectCache) -> None:
-        """Take the observer of Kubernetes, and the connections that DelayTopics use, too."""
+    def __init__(self, cluster: ClusterObserver, kafka: KafkaClusters, store: ObjectCache, pages: RelayPages) -> None:
+        """Take the observer of Kubernetes, the connections that DelayTopics use, too, and the pages of their relays."""
         self._cluster = cluster
         self._kafka = kafka
         self._store = store
+        self._pages = pages
+        self._answered: dict[Key, str] = {}
+        """The pod that has told of an object last; others are asked once it knows nothing."""
 
     def observe(self, key: Key, now_ms: int) -> tuple[RecurringObservation, KafkaCluster | None]:
         """Observe one RecurringRecord, and return the cluster that it is written to; None where it cannot be.
@@ -31,22 +50,48 @@ class RecurringObserver:
         """
         document = self._store.get(kinds.RECURRING_RECORD, *key)
         if document is None:
+            self._answered.pop(key, None)
             return RecurringObservation(now_ms, None), None
         name = str((document.get("spec") or {}).get("delayTopic"))
-        source, kafka = self._source(Key(key.namespace, name), now_ms)
-        return RecurringObservation(now_ms, document, source), kafka
+        source, kafka, pods = self._source(Key(key.namespace, name), now_ms)
+        return RecurringObservation(now_ms, document, source, self._told(key, document, pods, now_ms)), kafka
 
-    def _source(self, key: Key, now_ms: int) -> tuple[Source | Hindrance, KafkaCluster | None]:
+    def _source(
+        self, key: Key, now_ms: int
+    ) -> tuple[Source | Hindrance, KafkaCluster | None, Sequence[Mapping[str, Any]]]:
         try:
             found = self._cluster.observe(key, now_ms)
             hindrance = _hindrance(key, found)
             if hindrance is not None:
-                return hindrance, None
-            return self._reached(found, now_ms)
+                return hindrance, None, found.pods
+            return *self._reached(found, now_ms), found.pods
         except NamespaceTerminating as error:
-            return Hindrance(problem_of(error), is_gone=True), None
+            return Hindrance(problem_of(error), is_gone=True), None, ()
         except OperatorError as error:
-            return Hindrance(problem_of(error)), None
+            return Hindrance(problem_of(error)), None, ()
+
+    def _told(
+        self, key: Key, document: Mapping[str, Any], pods: Sequence[Mapping[str, Any]], now_ms: int
+    ) -> LastOccurrence | None:
+        """Ask relays for the last delivery, if one may have left since they were asked."""
+        try:
+            if not pods or not may_have_recurred(read_document(document), now_ms):
+                return None
+        except InvalidDocument:
+            return None
+        path = f"/occurrence?{urlencode({'id': document['metadata']['uid']})}"
+        told: list[tuple[str, LastOccurrence]] = []
+        known = [pod for pod in pods if pod["metadata"]["name"] == self._answered.get(key)]
+        for asked in (known, [pod for pod in pods if pod not in known]):
+            if asked and not told:
+                answers = self._pages.fetch_each(asked, path, PAGES_DEADLINE_S)
+                told = [(pod, found) for pod, answer in answers.items() if (found := _occurrence(answer)) is not None]
+        if not told:
+            self._answered.pop(key, None)
+            return None
+        # The partition may have gone from one relay to another since.
+        self._answered[key], latest = max(told, key=lambda each: each[1].slot_ms)
+        return latest
 
     def _reached(self, found: Cluster, now_ms: int) -> tuple[Source | Hindrance, KafkaCluster | None]:
         record, document = found.record, found.document
@@ -62,6 +107,13 @@ class RecurringObserver:
             return Hindrance(missing), None
         uid = document["metadata"]["uid"]
         return Source(topic.name, topic.topic_id, topic.partitions, uid, found.verdict.settings), kafka
+
+
+def _occurrence(answer: bytes) -> LastOccurrence | None:
+    try:
+        return LastOccurrence.model_validate_json(answer, by_alias=True, by_name=False)
+    except ValidationError:
+        return None
 
 
 def _hindrance(key: Key, found: Cluster) -> Hindrance | None:

@@ -9,7 +9,7 @@ is being delivered: a relay that is slow would deliver that slot for the old rec
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -30,17 +30,21 @@ from delaytopic_api.loading import validate
 from delaytopic_api.policy import NEEDS_IDS, recurring_refusals, recurring_slots, takes_ids
 from delaytopic_api.records import ACTION_CANCEL, DELIVER_ACTION, DELIVER_ID
 from delaytopic_api.recurrence import ZONES, Recurrence, read_recurrence
+from delaytopic_api.relay import LastOccurrence
 from delaytopic_api.values import OnRemoval
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, instant, instant_ms, merged
 from delaytopic_operator.model.kafka_view import NewRecord
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.observation import Problem
+from delaytopic_operator.recurring.deliveries import shown, with_occurrence
 from delaytopic_operator.rules.validate import Accepted, Refusal
 
 BEYOND_MAX_DELAY: Final = "BeyondMaxDelay"
 FINALIZER: Final = "delaytopic.dev/cancels-what-recurs"
 AGAIN_MS: Final = 60_000
 """The time between two looks. Nobody tells that the topic behind a DelayTopic was made anew."""
+TOLD_MS: Final = 5_000
+"""The time after which a relay has delivered what was due, as a rule."""
 APART_MS: Final = 10_000
 """A relay that is further behind than this is late for all that it delivers."""
 
@@ -77,6 +81,8 @@ class RecurringObservation:
     """The object; None when it is gone."""
     source: Source | Hindrance | None = None
     """None where the object is gone, or cannot be read."""
+    told: LastOccurrence | None = None
+    """The last delivery, as relays told when they were asked."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,8 @@ class _Step(NamedTuple):
     condition: Condition
     next_ms: int | None = None
     at_ms: int | None = None
+    begins: bool = False
+    """True if the message is the record, whose deliveries are numbered from 1 on."""
 
 
 def read_document(document: Mapping[str, Any]) -> RecurringRecord:
@@ -130,14 +138,23 @@ def plan_recurring(seen: RecurringObservation) -> RecurringPlan:
         # What Kafka refuses is tried again and again, and its reason stays.
         if record.status is None or record.status.written != intended:
             waiting = Condition(ConditionType.READY, UNKNOWN, "Writing", "the record is being written")
-            intent = _news(seen, record.status, waiting, intended, None)
+            intent = _news(seen, record.status, waiting, intended, None, shown(record.status, begins=step.begins))
+    told = shown(record.status, begins=True) if step.begins else with_occurrence(record, seen.told, seen.now_ms)
     return RecurringPlan(
         is_held=wants if wants != is_held else None,
         intent=intent,
         message=step.message,
-        status=_news(seen, record.status, step.condition, step.written, step.next_ms),
-        next_at_ms=min(step.at_ms or seen.now_ms + AGAIN_MS, seen.now_ms + AGAIN_MS),
+        status=_news(seen, record.status, step.condition, step.written, step.next_ms, told),
+        next_at_ms=min([seen.now_ms + AGAIN_MS, *_worth_a_look(record, step)]),
     )
+
+
+def _worth_a_look(record: RecurringRecord, step: _Step) -> Iterator[int]:
+    """Yield when a record may be written, and when relays have delivered the next time of its rule."""
+    if step.at_ms is not None:
+        yield step.at_ms
+    elif step.next_ms is not None:
+        yield step.next_ms + (record.spec.jitter.ms if record.spec.jitter is not None else 0) + TOLD_MS
 
 
 def status_of_refused(seen: RecurringObservation, decided: RecurringPlan, problem: Problem) -> Mapping[str, Any] | None:
@@ -240,7 +257,7 @@ def _step(record: RecurringRecord, seen: RecurringObservation) -> _Step:
         near = f"it is written at {instant(at_ms)}, behind a delivery that is near"
         waits = Condition(ConditionType.READY, UNKNOWN, "Waiting", near)
         return _Step(None, written, waits, next_ms, at_ms)
-    return _Step(message, _written(message, digest, seen.source), ready, next_ms)
+    return _Step(message, _written(message, digest, seen.source), ready, next_ms, begins=True)
 
 
 def _refused(
@@ -363,8 +380,12 @@ def _news(
     condition: Condition,
     written: WrittenRecord | None,
     next_ms: int | None,
+    deliveries: Mapping[str, Any] | None = None,
 ) -> dict[str, Any] | None:
-    """Return the document to apply as the status; None where it would say what it says already."""
+    """Return the document to apply as the status; None where it would say what it says already.
+
+    Without `deliveries` it says the same of them as before.
+    """
     assert seen.document is not None
     metadata = seen.document["metadata"]
     generation = metadata.get("generation")
@@ -379,6 +400,7 @@ def _news(
         "observedGeneration": generation,
         "conditions": merged(known.get("conditions") or (), conditions, generation, seen.now_ms),
         **({"next": instant(next_ms)} if next_ms is not None else {}),
+        **(shown(before) if deliveries is None else deliveries),
         **({"written": written.to_document()} if written is not None else {}),
     }
     if _significant(status) == _significant(known):
@@ -400,5 +422,6 @@ def _significant(status: Mapping[str, Any]) -> object:
         )
         for each in status.get("conditions") or ()
     }
-    next_at = status.get("next")
-    return conditions, status.get("observedGeneration"), next_at and instant_ms(next_at), status.get("written")
+    times = (instant_ms(text) if (text := status.get(name)) else None for name in ("next", "last"))
+    told = (status.get(name) for name in ("observedGeneration", "delivered", "missed", "written"))
+    return conditions, *times, *told

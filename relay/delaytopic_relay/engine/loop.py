@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from delaytopic_api.relay import RelayState
 from delaytopic_relay.backlog.protocol import BacklogManager, Shard
 from delaytopic_relay.core.admission_limits import NEVER_MS
-from delaytopic_relay.core.commands import Command, Leaving, Record, Rewritten, written_again
+from delaytopic_relay.core.commands import OCCURRENCE, Command, Leaving, Record, Rewritten, written_again
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import succeed
 from delaytopic_relay.core.suspension import NOTHING_DUE_MS, Suspension
@@ -449,12 +449,15 @@ class Loop:
         if self._outcomes is not None:
             self._outcomes.sent(partition, schedules, rejects, now_ms)
         self._events.sent(schedules, rejects, late_rejects, now_ms)
+        if leaving.rewritten:
+            refused = {reject.offset for reject in rejects}
+            going_on = (each.schedule for each in leaving.rewritten if each.goes_on)
+            left = [each for each in going_on if each.control == OCCURRENCE and each.offset not in refused]
+            self._events.recurred(left, again.missed, now_ms)
 
     def _write_again(self, partition: int, rewritten: Sequence[Rewritten], decided_ms: int, now_ms: int) -> Again:
         """Return what goes into the source again, and tell the shard what does not."""
         again = self._writer.rewritten(partition, rewritten, now_ms)
-        if again.missed:
-            self._events.missed(again.missed)
         if again.ended or again.rejects:
             ends = self._owned[partition].shard.not_written([*again.ended, *(each.offset for each in again.rejects)])
             if self._outcomes is not None:

@@ -18,6 +18,7 @@ from delaytopic_relay.engine.snapshot import LoopSnapshot
 from delaytopic_relay.errors import BacklogUnavailable, RelayError, StandsStill, StateInDoubt
 from delaytopic_relay.pending.page import PendingPage
 from delaytopic_relay.ports import Clock
+from delaytopic_relay.telemetry.last_occurrences import LastOccurrences
 from delaytopic_relay.telemetry.metrics import RelayMetrics
 from delaytopic_relay.telemetry.server import Health, PageServer, Readers
 from delaytopic_relay.telemetry.status import Counters, relay_status
@@ -53,6 +54,7 @@ class Telemetry:
         self._dead_letters: list[str] = []
         self._outcomes: Mapping[Ending, int] = {}
         self._missed = 0
+        self._occurrences = LastOccurrences()
         self.metrics = RelayMetrics(config.namespace, config.name)
         self.pending = PendingPage(config, lambda: self._status)
         self._pages = PageServer(
@@ -65,6 +67,7 @@ class Telemetry:
             pending=self.pending.answer,
             readers=Readers(config.http.pending, config.http.pending_token_sha256),
         )
+        self._pages.add("/occurrence", self._occurrences.page)
 
     # -- the pages
 
@@ -154,9 +157,10 @@ class Telemetry:
             self._uncommitted.append((list(map(_due_ms, going)), sent_ms))
         self._dead_letters += [reject.reason.value for reject in rejects]
 
-    def missed(self, slots: int) -> None:
-        """See `LoopEvents.missed`."""
-        self._missed += slots
+    def recurred(self, left: Sequence[Schedule], missed: int, sent_ms: int) -> None:
+        """See `LoopEvents.recurred`."""
+        self._missed += missed
+        self._occurrences.sent(left, sent_ms)
 
     def ended(self, outcomes: Mapping[Ending, int]) -> None:
         """See `LoopEvents.ended`."""
@@ -174,6 +178,7 @@ class Telemetry:
             self.metrics.add_dead_letter(reason)
         self.metrics.add_outcomes(self._outcomes)
         self.metrics.add_missed_slots(self._missed)
+        self._occurrences.committed()
         self.metrics.observe_commit(duration_ms)
         self._uncommitted, self._dead_letters, self._outcomes, self._missed = [], [], {}, 0
 
@@ -191,6 +196,7 @@ class Telemetry:
     def reset(self, lost: StateInDoubt) -> None:
         """See `LoopEvents.reset`."""
         self._uncommitted, self._dead_letters, self._outcomes, self._missed = [], [], {}, 0
+        self._occurrences.reset()
         log.warning("starting over", cause=lost.cause, reason=str(lost))
 
     def recovered(self, partition: int, cause: str, plan: Plan) -> None:

@@ -27,8 +27,8 @@ class QuietEvents:
     ) -> None:
         self.counts.update(sent=len(schedules) - len(withheld), rejected=len(rejects))
 
-    def missed(self, slots: int) -> None:
-        self.counts.update(missed=slots)
+    def recurred(self, left: Sequence[Schedule], missed: int, sent_ms: int) -> None:
+        self.counts.update(recurred=len(left), missed=missed)
 
     def ended(self, outcomes: Mapping[Ending, int]) -> None:
         self.counts.update({str(ending): count for ending, count in outcomes.items()})

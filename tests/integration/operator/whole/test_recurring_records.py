@@ -13,6 +13,8 @@ from tests.support.operator.app_team import AppTeam
 from tests.support.operator.platform import API, Platform
 from tests.support.servers.kafka_topics import KafkaTopics
 
+from delaytopic_operator.model.conditions import instant_ms
+
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes]
 
 NOTICED_SECONDS = 100.0
@@ -185,6 +187,25 @@ def test_what_its_delay_topic_no_longer_takes_is_said_and_written_when_it_takes_
         condition_of(too_seldom, "Ready")["message"],
     ]
     assert "at most 12h (schedule.maxDelay)" in condition_of(too_seldom, "Ready")["message"]
+
+
+@pytest.mark.nightly
+@pytest.mark.takes_long("nothing recurs more often than once a minute")
+def test_its_status_tells_the_last_delivery_that_a_relay_made(running: Platform, team: AppTeam) -> None:
+    record = OneRecord(running, team, "told", cron="* * * * *")
+    written = record.await_ready()
+
+    def is_told(found: Object | None) -> bool:
+        return "last" in ((found or {}).get("status") or {})
+
+    found = await_object(running.client, record.path, is_told, seconds=NOTICED_SECONDS) or {}
+    sent = [each for each in team.read(team.target) if dict(each.headers).get("delay-occurrence")]
+    [occurrence] = [dict(each.headers)["delay-occurrence"] for each in sent]
+
+    status = found["status"]
+    assert (status["delivered"], status["missed"]) == (1, 0)
+    assert occurrence == b"1:%d" % instant_ms(status["last"])
+    assert instant_ms(status["last"]) > instant_ms(written["status"]["written"]["at"])
 
 
 @pytest.mark.nightly
