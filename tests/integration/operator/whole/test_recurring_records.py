@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]  # public, by an implicit re-export
 from playground.kube.awaiting import await_condition, await_gone, await_object, condition_of
 from playground.kube.kube_client import Object
+from tests.harness.shared_servers import SharedKafka
 from tests.support.operator.app_team import AppTeam
+from tests.support.operator.own_classes import guarded_connection, own_class
 from tests.support.operator.platform import API, Platform
+from tests.support.relay.process import wait_for
 from tests.support.servers.kafka_topics import KafkaTopics
+from tests.support.servers.secure_servers import allow_again, deny
 
 from delaytopic_operator.model.conditions import instant_ms
 
@@ -45,6 +50,12 @@ class OneRecord:
 
         return await_object(self.platform.client, self.path, is_written, seconds=40) or {}
 
+    def events(self) -> list[tuple[str, str]]:
+        """Type and reason of each Event about it."""
+        listed = self.platform.client.get(f"/apis/events.k8s.io/v1/namespaces/{self.platform.team}/events")["items"]
+        about = [each for each in listed if each["regarding"]["name"] == self.name]
+        return [(each["type"], each["reason"]) for each in about]
+
     def written(self, uid: str) -> list[tuple[bytes | None, bytes | None]]:
         """Action and value of each record that the operator wrote for the object, in order."""
         found = []
@@ -54,6 +65,10 @@ class OneRecord:
             if headers.get("deliver-id") == uid.encode() and "delay-restated" not in headers:
                 found.append((headers.get("deliver-action"), record.value))
         return found
+
+
+def is_going(found: Object | None) -> bool:
+    return found is not None and "deletionTimestamp" in found["metadata"]
 
 
 def written_again(before: Object) -> Callable[[Object | None], bool]:
@@ -187,6 +202,48 @@ def test_what_its_delay_topic_no_longer_takes_is_said_and_written_when_it_takes_
         condition_of(too_seldom, "Ready")["message"],
     ]
     assert "at most 12h (schedule.maxDelay)" in condition_of(too_seldom, "Ready")["message"]
+
+
+def test_a_record_whose_topics_a_class_takes_away_says_so_and_waits_for_its_cancel(
+    running: Platform, tmp_path: Path
+) -> None:
+    of_class = own_class(running, "narrowed")
+    running.apply_topic("narrowed", delayClassName=of_class, schedule={"ids": "ByHeader"})
+    team = AppTeam.of(running, "narrowed", tmp_path)
+    record = OneRecord(running, team, "of-narrowed", delayTopic="narrowed", deletionPolicy="Cancel")
+    uid = record.await_ready()["metadata"]["uid"]
+
+    own_class(running, "narrowed", access={"sourceTopics": ["nobody.*"]})
+    refused = record.await_ready("False", "DelayTopicRefused")
+    running.client.delete(record.path)
+    await_object(running.client, record.path, is_going)
+    before = record.written(uid)
+    own_class(running, "narrowed")
+    await_gone(running.client, record.path, seconds=NOTICED_SECONDS)
+
+    assert f"DelayClass {of_class} allows nobody.*" in condition_of(refused, "Ready")["message"]
+    assert (before, record.written(uid)) == ([(None, b"report")], [(None, b"report"), (b"cancel", None)])
+
+
+@pytest.mark.nightly
+def test_a_record_that_kafka_refuses_is_told_and_is_written_once_it_may_be(
+    running: Platform, kafka: SharedKafka, tmp_path: Path
+) -> None:
+    of_class = own_class(running, "guarded", connection=guarded_connection(running, kafka))
+    source = running.apply_topic("guarded", delayClassName=of_class, schedule={"ids": "ByHeader"})
+    team = AppTeam.of(running, "guarded", tmp_path)
+    running.await_condition("guarded", "TopicsReady", seconds=60)
+    deny(kafka.bootstrap_servers, source, AclOperation.WRITE)
+
+    record = OneRecord(running, team, "refused", delayTopic="guarded")
+    refused = record.await_ready("False", "AuthorizationFailed")
+    told = wait_for(record.events, running.operator.why)
+    allow_again(kafka.bootstrap_servers, source)
+    written = record.await_ready()
+
+    assert f"may not write to the topic {source}: grant it" in condition_of(refused, "Ready")["message"]
+    assert told == [("Warning", "AuthorizationFailed")]
+    assert record.written(written["metadata"]["uid"]) == [(None, b"report")]
 
 
 @pytest.mark.nightly

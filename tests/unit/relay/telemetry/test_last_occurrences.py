@@ -13,7 +13,8 @@ from delaytopic_relay.telemetry.last_occurrences import NOT_KNOWN, LastOccurrenc
 
 
 def occurrence(name: str, number: int, slot_ms: int) -> Schedule:
-    headers = [("deliver-id", name.encode()), ("delay-occurrence", b"%d:%d" % (number, slot_ms))]
+    headers: list[tuple[str, bytes | None]] = [("deliver-id", name.encode())]
+    headers.append(("delay-occurrence", b"%d:%d" % (number, slot_ms)))
     return Schedule(number, slot_ms + 5, None, None, id=name.encode(), headers=headers, control=OCCURRENCE)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]  # public, by an implicit re-export
@@ -14,9 +12,10 @@ from redis import Redis
 from tests.cluster.node.local_node import LocalNode
 from tests.harness.shared_servers import RedisAddress, SharedKafka
 from tests.support.operator.app_team import AppTeam
+from tests.support.operator.own_classes import guarded_connection, own_class, secret
 from tests.support.operator.platform import Platform
 from tests.support.servers.kafka_topics import KafkaTopics
-from tests.support.servers.secure_servers import PASSWORD, USERNAME, deny
+from tests.support.servers.secure_servers import PASSWORD, deny
 
 from delaytopic_local.servers.kafka_server import KafkaServer
 from delaytopic_local.servers.redis_server import RedisServer
@@ -24,26 +23,6 @@ from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources import relays_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
-
-
-def own_class(platform: Platform, name: str, **spec: Any) -> str:
-    """A further class of the platform team's."""
-    usual = {
-        "connection": {"bootstrapServers": platform.kafka.bootstrap_servers},
-        "backend": {"type": "RedisZset", "redis": {"url": platform.redis.url}},
-        "defaults": {"partitions": 2, "replicationFactor": 1},
-    }
-    of_class = f"{name}-{platform.namespace.rpartition('-')[2]}"
-    platform.apply("DelayClass", of_class, {**usual, **spec})
-    return of_class
-
-
-def secret(platform: Platform, name: str, namespace: str | None = None, **values: str) -> None:
-    """A Secret that holds these values, whether it is there already or not."""
-    data = {key.replace("_", "."): base64.b64encode(value.encode()).decode() for key, value in values.items()}
-    path = f"/api/v1/namespaces/{namespace or platform.namespace}/secrets/{name}"
-    document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": data}
-    platform.client.apply(path, document)
 
 
 def said(topic: Object, type: str) -> tuple[str, str, str]:
@@ -222,18 +201,7 @@ def test_a_kafka_that_goes_and_comes_back(running: Platform, tmp_path: Path) -> 
 
 
 def test_a_wrong_password_and_a_right_that_is_missing(running: Platform, kafka: SharedKafka) -> None:
-    secret(running, "kafka-authority", ca_crt=kafka.certificates.authority.read_text())
-    secret(running, "kafka-password", password="wrong")
-    connection = {
-        "bootstrapServers": kafka.listeners.sasl,
-        "tls": {"trustedCertificates": [{"secretName": "kafka-authority", "certificate": "ca.crt"}]},
-        "authentication": {
-            "type": "ScramSha512",
-            "username": USERNAME,
-            "passwordSecret": {"secretName": "kafka-password", "password": "password"},
-        },
-    }
-    of_class = own_class(running, "guarded", connection=connection)
+    of_class = own_class(running, "guarded", connection=guarded_connection(running, kafka, "wrong"))
     forbidden = f"{running.team}.forbidden"
     KafkaTopics(kafka.bootstrap_servers).create(forbidden)
     deny(kafka.bootstrap_servers, forbidden, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
