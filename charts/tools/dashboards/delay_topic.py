@@ -113,10 +113,12 @@ DELAY_TOPIC: Final = Dashboard(
         (
             lines(
                 "Commands and dead letters",
-                "Schedules replaced, withdrawn, or asked for too late; records that could not be delivered.",
+                "Schedules replaced, withdrawn, or asked for too late; times of what recurs that were missed; records that"
+                " could not be delivered.",
                 Query(f"sum(rate(delaytopic_superseded_records_total{{{_ONE}}}[{_RATE}]))", "replaced"),
                 Query(f"sum(rate(delaytopic_cancelled_records_total{{{_ONE}}}[{_RATE}]))", "cancelled"),
                 Query(f"sum(rate(delaytopic_cancels_too_late_total{{{_ONE}}}[{_RATE}]))", "cancelled too late"),
+                Query(f"sum(rate(delaytopic_missed_slots_total{{{_ONE}}}[{_RATE}]))", "missed times"),
                 Query(
                     f"sum by (reason) (rate(delaytopic_dead_letter_records_total{{{_ONE}}}[{_RATE}]))",
                     "dead: {{reason}}",

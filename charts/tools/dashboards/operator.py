@@ -131,5 +131,16 @@ OPERATOR: Final = Dashboard(
                 ),
             ),
         ),
+        (
+            lines(
+                "RecurringRecords",
+                "How many, by the reason of Ready. All but Written, Ended and Suspended wait for somebody.",
+                Query(
+                    "sum by (reason) (delaytopic_operator_recurring_records "
+                    "and on (instance) delaytopic_operator_leader == 1)",
+                    "{{reason}}",
+                ),
+            ),
+        ),
     ),
 )
