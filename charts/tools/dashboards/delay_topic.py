@@ -113,8 +113,8 @@ DELAY_TOPIC: Final = Dashboard(
         (
             lines(
                 "Commands and dead letters",
-                "Schedules replaced, withdrawn, or asked for too late; times of what recurs that were missed; records that"
-                " could not be delivered.",
+                "Schedules replaced, withdrawn, or asked for too late; missed times of what recurs; records that could "
+                "not be delivered.",
                 Query(f"sum(rate(delaytopic_superseded_records_total{{{_ONE}}}[{_RATE}]))", "replaced"),
                 Query(f"sum(rate(delaytopic_cancelled_records_total{{{_ONE}}}[{_RATE}]))", "cancelled"),
                 Query(f"sum(rate(delaytopic_cancels_too_late_total{{{_ONE}}}[{_RATE}]))", "cancelled too late"),

@@ -22,15 +22,17 @@ MOST_COUNTED: Final = 10_000
 """Times of a rule between two deliveries; with more `missed` is too low. It takes half a second."""
 
 
-def may_have_recurred(record: RecurringRecord, now_ms: int) -> bool:
-    """Return whether a time of the rule has passed that the status does not know a delivery of."""
+def asked_after(record: RecurringRecord, now_ms: int) -> int | None:
+    """Return the time up to which the status knows of all deliveries, if a time of the rule has passed since; else
+    None: there is nothing to ask relays.
+    """
     status = record.status
     if status is None or status.observed_generation != record.metadata.generation:
-        return False
+        return None
     if not any(each.type == "Ready" and each.reason in WRITTEN for each in status.conditions):
-        return False
+        return None
     known_ms = _known_ms(status)
-    return known_ms is not None and bool(recurring_slots(record, known_ms, 1, now_ms))
+    return known_ms if known_ms is not None and recurring_slots(record, known_ms, 1, now_ms) else None
 
 
 def shown(status: RecurringRecordStatus | None, *, begins: bool = False) -> dict[str, Any]:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
-
-from pydantic import ValidationError
 
 from delaytopic_api.errors import InvalidDocument
 from delaytopic_api.relay import LastOccurrence
@@ -16,11 +13,11 @@ from delaytopic_operator.kafka.credentials import kafka_settings
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.observe.cluster import PAGES_DEADLINE_S, Cluster, ClusterObserver
+from delaytopic_operator.observe.cluster import Cluster, ClusterObserver
 from delaytopic_operator.observe.observation import Problem
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.topics import problem_of
-from delaytopic_operator.recurring.deliveries import may_have_recurred
+from delaytopic_operator.recurring.deliveries import asked_after
 from delaytopic_operator.recurring.plan import (
     Hindrance,
     RecurringObservation,
@@ -28,6 +25,7 @@ from delaytopic_operator.recurring.plan import (
     hindrance,
     read_document,
 )
+from delaytopic_operator.recurring.told_occurrences import ToldOccurrences
 from delaytopic_operator.rules.validate import Accepted
 
 
@@ -39,9 +37,7 @@ class RecurringObserver:
         self._cluster = cluster
         self._kafka = kafka
         self._store = store
-        self._pages = pages
-        self._answered: dict[Key, str] = {}
-        """The pod that has told of an object last; others are asked once it knows nothing."""
+        self._occurrences = ToldOccurrences(pages)
 
     def observe(self, key: Key, now_ms: int) -> tuple[RecurringObservation, KafkaCluster | None]:
         """Observe one RecurringRecord, and return the cluster that it is written to; None where it cannot be.
@@ -50,7 +46,7 @@ class RecurringObserver:
         """
         document = self._store.get(kinds.RECURRING_RECORD, *key)
         if document is None:
-            self._answered.pop(key, None)
+            self._occurrences.forget(key)
             return RecurringObservation(now_ms, None), None
         name = str((document.get("spec") or {}).get("delayTopic"))
         source, kafka, pods = self._source(Key(key.namespace, name), now_ms)
@@ -75,23 +71,10 @@ class RecurringObserver:
     ) -> LastOccurrence | None:
         """Ask relays for the last delivery, if one may have left since they were asked."""
         try:
-            if not pods or not may_have_recurred(read_document(document), now_ms):
-                return None
+            known_ms = asked_after(read_document(document), now_ms)
         except InvalidDocument:
             return None
-        path = f"/occurrence?{urlencode({'id': document['metadata']['uid']})}"
-        told: list[tuple[str, LastOccurrence]] = []
-        known = [pod for pod in pods if pod["metadata"]["name"] == self._answered.get(key)]
-        for asked in (known, [pod for pod in pods if pod not in known]):
-            if asked and not told:
-                answers = self._pages.fetch_each(asked, path, PAGES_DEADLINE_S)
-                told = [(pod, found) for pod, answer in answers.items() if (found := _occurrence(answer)) is not None]
-        if not told:
-            self._answered.pop(key, None)
-            return None
-        # The partition may have gone from one relay to another since.
-        self._answered[key], latest = max(told, key=lambda each: each[1].slot_ms)
-        return latest
+        return self._occurrences.latest(key, document["metadata"]["uid"], pods, known_ms) if known_ms else None
 
     def _reached(self, found: Cluster, now_ms: int) -> tuple[Source | Hindrance, KafkaCluster | None]:
         record, document = found.record, found.document
@@ -107,13 +90,6 @@ class RecurringObserver:
             return Hindrance(missing), None
         uid = document["metadata"]["uid"]
         return Source(topic.name, topic.topic_id, topic.partitions, uid, found.verdict.settings), kafka
-
-
-def _occurrence(answer: bytes) -> LastOccurrence | None:
-    try:
-        return LastOccurrence.model_validate_json(answer, by_alias=True, by_name=False)
-    except ValidationError:
-        return None
 
 
 def _hindrance(key: Key, found: Cluster) -> Hindrance | None:

@@ -204,6 +204,7 @@ def test_what_its_delay_topic_no_longer_takes_is_said_and_written_when_it_takes_
     assert "at most 12h (schedule.maxDelay)" in condition_of(too_seldom, "Ready")["message"]
 
 
+@pytest.mark.takes_long("a class changes twice, and topics are made")
 def test_a_record_whose_topics_a_class_takes_away_says_so_and_waits_for_its_cancel(
     running: Platform, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from delaytopic_api.relay import LastOccurrence
 from delaytopic_operator.model.conditions import instant
-from delaytopic_operator.recurring.deliveries import may_have_recurred, shown, with_occurrence
+from delaytopic_operator.recurring.deliveries import asked_after, shown, with_occurrence
 from delaytopic_operator.recurring.plan import read_document
 
 NINE_MS = 1_795_510_800_000
@@ -45,17 +45,17 @@ def told(number: int, slot_ms: int) -> LastOccurrence:
 
 
 @pytest.mark.parametrize(
-    ("status", "now_ms", "expected"),
+    ("status", "now_ms", "known_ms"),
     [
-        ({}, NINE_MS - 1, False),
-        ({}, NINE_MS, True),
-        (DELIVERED_ONCE, NINE_MS + HOUR_MS - 1, False),
-        (DELIVERED_ONCE, NINE_MS + HOUR_MS, True),
-        ({"observedGeneration": 1}, NINE_MS, False),
-        ({"conditions": [{**CONDITION, "status": "False", "reason": "Suspended"}]}, NINE_MS, False),
-        ({"conditions": [{**CONDITION, "reason": "Ended"}]}, NINE_MS, True),
-        ({"written": {**WRITTEN, "at": None}}, NINE_MS, False),
-        ({"written": None}, NINE_MS, False),
+        ({}, NINE_MS - 1, None),
+        ({}, NINE_MS, WRITTEN_MS),
+        (DELIVERED_ONCE, NINE_MS + HOUR_MS - 1, None),
+        (DELIVERED_ONCE, NINE_MS + HOUR_MS, NINE_MS),
+        ({"observedGeneration": 1}, NINE_MS, None),
+        ({"conditions": [{**CONDITION, "status": "False", "reason": "Suspended"}]}, NINE_MS, None),
+        ({"conditions": [{**CONDITION, "reason": "Ended"}]}, NINE_MS, WRITTEN_MS),
+        ({"written": {**WRITTEN, "at": None}}, NINE_MS, None),
+        ({"written": None}, NINE_MS, None),
     ],
     ids=[
         "no time has passed since it was written",
@@ -69,8 +69,8 @@ def told(number: int, slot_ms: int) -> LastOccurrence:
         "it was never written",
     ],
 )
-def test_relays_are_asked_if(status: dict[str, Any], now_ms: int, expected: bool) -> None:
-    assert may_have_recurred(record(**status), now_ms) is expected
+def test_relays_are_asked_if(status: dict[str, Any], now_ms: int, known_ms: int | None) -> None:
+    assert asked_after(record(**status), now_ms) == known_ms
 
 
 @pytest.mark.parametrize(
