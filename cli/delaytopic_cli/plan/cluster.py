@@ -65,15 +65,25 @@ def _topics(kubectl: Kubectl, documents: Documents, notes: list[str]) -> list[Do
 
 
 def _recurring(kubectl: Kubectl, documents: Documents, notes: list[str]) -> list[Document]:
-    """Read the RecurringRecords of the documents' namespaces, if the documents have any."""
+    """Read the RecurringRecords of the documents' namespaces; with a class or a namespace among them all that may be
+    listed, as those may take something from each.
+    """
+    if documents.classes or documents.namespaces:
+        try:
+            return kubectl.items("recurringrecords", "--all-namespaces")
+        except KubectlFailed as error:
+            if error.reason != "Forbidden":
+                raise
+            notes.append("RecurringRecords of other namespaces may not be listed: what becomes of them is not told")
     found: list[Document] = []
-    for place in sorted({each["metadata"]["namespace"] for each in documents.recurring}):
+    for place in sorted({each["metadata"]["namespace"] for each in (*documents.topics, *documents.recurring)}):
         try:
             found += kubectl.within(place).items("recurringrecords")
         except KubectlFailed as error:
             if error.reason != "Forbidden":
                 raise
-            notes.append(f"RecurringRecords of {place} may not be listed: those of the files are taken to be new")
+            unseen = "those of the files are taken to be new, and what becomes of others is not told"
+            notes.append(f"RecurringRecords of {place} may not be listed: {unseen}")
     return found
 
 

@@ -101,7 +101,8 @@ def _topic_lines(topic: TopicOutcome, *, settings: bool, objects: bool) -> Itera
 
 def _recurring_lines(record: RecurringOutcome, *, settings: bool, objects: bool) -> Iterator[str]:
     why = f" ({record.reason})" if record.reason else ""
-    yield f"RecurringRecord {record.key}: {_SAYS[record.judgement]}{why}"
+    whence = "" if record.in_files else ", which is in the cluster, and whose DelayTopic these files concern"
+    yield f"RecurringRecord {record.key}{whence}: {_SAYS[record.judgement]}{why}"
     if record.message:
         yield from _wrapped(record.message, "  ")
     if record.steps:

@@ -108,12 +108,15 @@ class RecurringOutcome:
     next: Sequence[str] = ()
     """The next times by its rule, without jitter."""
     notes: Sequence[str] = ()
+    in_files: bool = True
+    """Else it is one of the cluster's, whose DelayTopic the files concern."""
 
     def to_json(self, *, documents: bool) -> dict[str, Any]:
         """Return the document that `-o json` prints."""
         return {
             "namespace": self.key.namespace,
             "name": self.key.name,
+            "inFiles": self.in_files,
             "judgement": str(self.judgement),
             "reason": self.reason,
             "message": self.message,

@@ -53,7 +53,10 @@ def make_plan(documents: Documents, state: ClusterState, now_ms: int) -> Outcome
     topics = [_outcome(key, written.get(key), before, after) for key in [*written, *concerned]]
     against = "the cluster" if state.is_there else "nothing: as if all of it were new"
     notes = [*state.notes, *_others(documents)]
-    around, recurring = list(_around(documents, state, after)), recurring_outcomes(documents, after)
+    around, recurring = (
+        list(_around(documents, state, after)),
+        recurring_outcomes(documents, after, {each.key for each in topics}),
+    )
     return Outcome(against, around, topics, recurring, notes, ASSUMPTIONS)
 
 

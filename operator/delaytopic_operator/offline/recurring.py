@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from delaytopic_api import RecurringRecord
@@ -38,10 +39,27 @@ _PARTITIONS: Final = 1
 _ONLY_FILES: Final = "only the files were looked at: add that of its DelayTopic with -f, or use --against cluster"
 
 
-def recurring_outcomes(documents: Documents, after: ClusterView) -> list[RecurringOutcome]:
-    """Return the outcome of each RecurringRecord of the files, in their order."""
+def recurring_outcomes(documents: Documents, after: ClusterView, touched: Collection[Key]) -> list[RecurringOutcome]:
+    """Return the outcome of each RecurringRecord of the files, in their order, and of those of the cluster that an edit
+    of their DelayTopic, one of `touched`, makes a difference to.
+    """
     there = {key_of(each): each for each in after.state.recurring}
-    return [_outcome(each, there.get(key_of(each)), after) for each in documents.recurring]
+    written = {key_of(each): each for each in documents.recurring}
+    others = (each for key, each in there.items() if key not in written and _delay_topic(key, each) in touched)
+    around = (found for each in others if (found := _of_cluster(each, after)) is not None)
+    return [*(_outcome(each, there.get(key), after) for key, each in written.items()), *around]
+
+
+def _delay_topic(key: Key, document: Document) -> Key:
+    return Key(key.namespace, str((document.get("spec") or {}).get("delayTopic")))
+
+
+def _of_cluster(live: Document, after: ClusterView) -> RecurringOutcome | None:
+    if "deletionTimestamp" in live["metadata"]:
+        return None
+    found = replace(_outcome(live, live, after), in_files=False)
+    is_so_already = found.judgement is Judgement.REFUSED and found.reason == _ready(RecurringPlan(), live)[0]
+    return None if is_so_already or found.judgement is Judgement.NOTHING else found
 
 
 def _outcome(written: Document, live: Document | None, after: ClusterView) -> RecurringOutcome:

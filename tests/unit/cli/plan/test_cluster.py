@@ -97,11 +97,15 @@ def test_namespaces_are_read_that_the_documents_may_take_rights_from(
 
 
 class ClusterOfRecurringRecords(Kubectl):
-    """A cluster with a RecurringRecord in each namespace, which may be listed in one of them alone."""
+    """A cluster with a RecurringRecord in each namespace, which may be listed in one of them alone, or in all."""
+
+    may_list = False
 
     def items(self, *arguments: str) -> list[dict[str, Any]]:
-        if arguments != ("recurringrecords",):
+        if arguments[:1] != ("recurringrecords",):
             return []
+        if self.may_list:
+            return [_named("RecurringRecord")] * 2
         if self.namespace != "shop":
             raise KubectlFailed("recurringrecords is forbidden", "Forbidden")
         return [_named("RecurringRecord")]
@@ -122,5 +126,24 @@ def test_recurring_records_are_read_where_the_documents_have_some() -> None:
 
     assert (state.recurring, [*state.namespaces]) == ([_named("RecurringRecord")], ["billing", "shop"])
     assert state.notes == [
-        "RecurringRecords of billing may not be listed: those of the files are taken to be new",
+        "RecurringRecords of billing may not be listed: those of the files are taken to be new, and what becomes of "
+        "others is not told",
     ]
+
+
+@pytest.mark.parametrize(
+    ("may_list", "records", "notes"),
+    [
+        (True, 2, []),
+        (False, 1, ["RecurringRecords of other namespaces may not be listed: what becomes of them is not told"]),
+    ],
+)
+def test_with_a_class_the_recurring_records_of_all_namespaces_are_read(
+    monkeypatch: pytest.MonkeyPatch, may_list: bool, records: int, notes: list[str]
+) -> None:
+    monkeypatch.setattr(ClusterOfRecurringRecords, "may_list", may_list)
+
+    documents = Documents([_named("DelayTopic")], [_named("DelayClass")], [])
+    state = read_cluster(ClusterOfRecurringRecords(), documents, OperatorConfig())
+
+    assert (len(state.recurring), state.notes) == (records, notes)

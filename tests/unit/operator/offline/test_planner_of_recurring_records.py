@@ -140,3 +140,45 @@ def test_a_namespace_that_is_not_there_is_refused() -> None:
     state = ClusterState(OperatorConfig(), is_there=True, namespaces={"shop": None})
 
     assert told(against(state, recurring())) == (Judgement.REFUSED, "NamespaceNotFound", [], [])
+
+
+def of_cluster(outcome: Outcome) -> list[tuple[Judgement, str | None, bool]]:
+    return [(each.judgement, each.reason, each.in_files) for each in outcome.recurring]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ({"ids": "ByHeader", "maxDelay": "12h"}, [(Judgement.REFUSED, "BeyondMaxDelay", False)]),
+        ({"ids": "Disabled"}, [(Judgement.REFUSED, "IdsNotTaken", False)]),
+        ({"ids": "ByHeader", "maxDelay": "168h"}, []),
+    ],
+    ids=["too seldom", "without ids", "as before"],
+)
+def test_a_recurring_record_of_the_cluster_is_told_of_if_an_edit_of_its_delay_topic_ends_it(
+    schedule: dict[str, Any], expected: list[tuple[Judgement, str | None, bool]]
+) -> None:
+    assert of_cluster(against(written(recurring()), delay_topic(schedule=schedule))) == expected
+
+
+def test_the_text_says_of_a_recurring_record_of_the_cluster_whence_it_comes() -> None:
+    outcome = against(written(recurring()), delay_topic(schedule={"ids": "Disabled"}))
+
+    says = "which is in the cluster, and whose DelayTopic these files concern: refused (IdsNotTaken)"
+    assert f"RecurringRecord shop/report, {says}" in list(text_lines(outcome, objects=False))
+
+
+def test_a_recurring_record_that_was_refused_before_the_edit_is_not_told_of() -> None:
+    edited = delay_topic(schedule={"ids": "Disabled"})
+    live = written(recurring())
+    refused = {"type": "Ready", "status": "False", "reason": "IdsNotTaken", "message": "it takes none"}
+    refused["lastTransitionTime"] = "2026-11-22T00:00:00Z"
+    known = [{**each, "status": {**each["status"], "conditions": [refused]}} for each in live.recurring]
+
+    assert of_cluster(against(replace(live, recurring=known), edited)) == []
+
+
+def test_a_recurring_record_of_another_delay_topic_is_not_told_of() -> None:
+    live = written(recurring(delayTopic="another"))
+
+    assert of_cluster(against(live, delay_topic(schedule={"ids": "Disabled"}))) == []
