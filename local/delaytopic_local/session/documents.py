@@ -74,6 +74,19 @@ def read_settings(file: Path) -> list[Settings]:
     return [resolve(topic, class_for(topic, classes)) for topic in topics]
 
 
+def recurring_records(file: Path, delay_topic: str) -> dict[str, RecurringRecord]:
+    """Return the RecurringRecords of the file that go through a DelayTopic, `namespace/name`, by their names.
+
+    Raises InputError and ApiError as `read_settings` does.
+    """
+    records = (each for each in _documents(file) if isinstance(each, RecurringRecord))
+    return {each.metadata.name: each for each in records if _through(each) == delay_topic}
+
+
+def _through(record: RecurringRecord) -> str:
+    return f"{record.metadata.namespace}/{record.spec.delay_topic}"
+
+
 def not_written(file: Path, all_settings: Sequence[Settings]) -> Iterator[str]:
     """Yield lines on the RecurringRecords of the file: no operator writes them here, but a command can.
 
@@ -83,7 +96,7 @@ def not_written(file: Path, all_settings: Sequence[Settings]) -> Iterator[str]:
     for record in _documents(file):
         if not isinstance(record, RecurringRecord):
             continue
-        named = f"{record.metadata.namespace}/{record.spec.delay_topic}"
+        named = _through(record)
         if named not in sources:
             yield f"RecurringRecord {record.full_name} is not written: {file} holds no DelayTopic {named}"
             continue

@@ -14,7 +14,7 @@ from delaytopic_gateway.client.topics import create_topics
 from delaytopic_local.errors import RelayError
 from delaytopic_local.servers.running import Servers, running_servers
 from delaytopic_local.session.clock import LocalClock, Watched, read_clock
-from delaytopic_local.session.documents import known_topic, read_settings, topic_plans
+from delaytopic_local.session.documents import known_topic, read_settings, recurring_records, topic_plans
 from delaytopic_local.session.known_topics import KnownTopic
 from delaytopic_local.session.relays import CLOCK_FLAG, Supervisor
 from delaytopic_local.session.rules import check_together
@@ -52,7 +52,8 @@ class SessionServers:
         if len(meant) != 1:
             names = ", ".join(each.name for each in known)
             raise InputError(f"{file} declares {names}: name one of them, as in delay_topic({file.name!r}, NAME)")
-        return TopicUnderTest(self, meant[0])
+        settings = self._groups[meant[0].name][0].settings
+        return TopicUnderTest(self, meant[0], settings, recurring_records(file, meant[0].name))
 
     def _run(self, file: Path) -> list[KnownTopic]:
         all_settings = [each for each in read_settings(file) if known_topic(each).name not in self._groups]

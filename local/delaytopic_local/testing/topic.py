@@ -6,18 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
+from uuid import uuid4
+from zlib import crc32
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from delaytopic.client import DelayedTopic
-from delaytopic_api.records import Receipt, parse_dead_letter
+from delaytopic_api import RecurringRecord, Settings
+from delaytopic_api.policy import recurring_refusals
+from delaytopic_api.records import DELIVER_ID, RESTATED, Receipt, parse_dead_letter
 from delaytopic_gateway.client.kafka_clients import committed_reader, partitions_of
 from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.time_text import span_ms
 from delaytopic_gateway.client.topic_reader import read_topic
 from delaytopic_gateway.client.watching import receipt_of
 from delaytopic_local.session.known_topics import KnownTopic
-from delaytopic_process.errors import ProgramError
+from delaytopic_process.errors import InputError, ProgramError
 
 _TIMEOUT_SECONDS: Final = 30.0
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
@@ -81,10 +85,15 @@ class DeadLetter:
 class TopicUnderTest:
     """One DelayTopic, as one test sees it: what was produced before the test began is none of its."""
 
-    def __init__(self, session: Session, known: KnownTopic) -> None:
-        """The test begins now."""
+    def __init__(
+        self, session: Session, known: KnownTopic, settings: Settings, recurring: Mapping[str, RecurringRecord]
+    ) -> None:
+        """The test begins now; `recurring` are the RecurringRecords of its file, by name."""
         self._session = session
         self._known = known
+        self._settings = settings
+        self._recurring = recurring
+        self._recur: set[str] = set()
         self._partitions = partitions_of(session.settings, known.source)
         self._producer = Producer({**session.settings, "linger.ms": 0})
         self._topic = DelayedTopic(self._producer, known.source)
@@ -107,9 +116,36 @@ class TopicUnderTest:
         self._topic.schedule(value, after=wait, on_delivery=_raise, **options)
         self._flush()
 
+    def recur(self, name: str) -> str:
+        """Write the record of a RecurringRecord of the file, as an operator does; return its id, for `cancel`.
+
+        Raises InputError where the file has none of this name, and where it would not recur.
+        """
+        record = self._recurring.get(name)
+        if record is None:
+            known = ", ".join(self._recurring) or "none"
+            raise InputError(f"the file has no RecurringRecord {name} for {self._known.name}; it has: {known}")
+        now_ms = self._session.clock.now_ms()
+        refused = next(recurring_refusals(record, self._settings, now_ms), None)
+        if refused is not None:
+            raise InputError(f"{refused.subject}: {refused.path}: {refused.message}")
+        spec, identity = record.spec, str(uuid4())
+        controls = {DELIVER_ID: identity.encode(), **spec.controls(now_ms)}
+        self._producer.produce(
+            self.source,
+            spec.value,
+            spec.key,
+            crc32(identity.encode()) % self._partitions,
+            headers=[*controls.items(), *((header, text.encode()) for header, text in spec.headers.items())],
+            on_delivery=_raise,
+        )
+        self._flush()
+        self._recur.add(identity)
+        return identity
+
     def cancel(self, id: str | bytes, *, key: str | bytes | None = None) -> None:
-        """Cancel the pending record with this id."""
-        self._topic.cancel(id, key=key, on_delivery=_raise)
+        """Cancel the pending record with this id, or what recurs under it."""
+        self._topic.cancel(id, key=key, everywhere=id in self._recur, on_delivery=_raise)
         self._flush()
 
     def advance(self, duration: str | timedelta) -> None:
@@ -123,17 +159,18 @@ class TopicUnderTest:
         What was due in one advance arrives at its end, each record with its own due time.
         """
         self._settle()
-        found = [(receipt, record) for record, receipt in self._received() if self._is_ours(receipt)]
+        origins = self._origins()
+        found = [(receipt, record) for record, receipt in self._received() if self._is_ours(receipt, origins)]
         found.sort(key=lambda each: (each[0].due_ms, each[0].partition, each[0].offset))
         return [self._arrival(receipt, record) for receipt, record in found]
 
     def dead_letters(self) -> list[DeadLetter]:
         """Return what could not be delivered, of what was produced in this test."""
         self._settle()
-        letters = []
+        letters, origins = [], self._origins()
         for record in read_topic(self._session.settings, self._known.dead_letter):
             letter = parse_dead_letter([*record.headers])
-            if letter is not None and letter.offset >= self._began.get(letter.partition, 0):
+            if letter is not None and self._began_here(letter.partition, letter.offset, origins):
                 letters.append(DeadLetter(_text(record.value), letter.reason, letter.detail))
         return letters
 
@@ -141,8 +178,25 @@ class TopicUnderTest:
         records = read_topic(self._session.settings, self._known.target)
         return [(each, receipt) for each in records if (receipt := receipt_of([*each.headers])) is not None]
 
-    def _is_ours(self, receipt: Receipt) -> bool:
-        return receipt.topic == self._known.source and receipt.offset >= self._began.get(receipt.partition, 0)
+    def _is_ours(self, receipt: Receipt, origins: Mapping[tuple[int, int], int]) -> bool:
+        return receipt.topic == self._known.source and self._began_here(receipt.partition, receipt.offset, origins)
+
+    def _began_here(self, partition: int, offset: int, origins: Mapping[tuple[int, int], int]) -> bool:
+        """Return whether a record was produced in this test, or follows one that was."""
+        while (origin := origins.get((partition, offset))) is not None:
+            offset = origin
+        return offset >= self._began.get(partition, 0)
+
+    def _origins(self) -> dict[tuple[int, int], int]:
+        """Return the offset that each record follows which a relay has written into the source: what recurs goes on
+        through the tests behind the one that sent it.
+        """
+        written = (
+            (each, text)
+            for each in read_topic(self._session.settings, self._known.source)
+            if (text := dict(each.headers).get(RESTATED)) is not None
+        )
+        return {(each.at.partition, each.at.offset): int(text.split(b":")[2]) for each, text in written}
 
     def _arrival(self, receipt: Receipt, record: RawRecord) -> Arrival:
         timestamp_ms = receipt.timestamp_ms

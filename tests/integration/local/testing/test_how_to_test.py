@@ -10,10 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.pages import blocks
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "how-to" / "test-your-delays.md"
-LADDER = ROOT / "docs" / "how-to" / "recurring.md"
+RECURRING = ROOT / "docs" / "how-to" / "recurring.md"
 OTHERS = """
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -51,6 +52,34 @@ def test_a_time_is_one_of_the_clock_and_a_record_after_a_move_counts_from_there(
     assert reminders.arrived()[0].due - at < timedelta(milliseconds=1)
 
 
+def test_a_recurring_record_recurs_until_it_is_cancelled(delay_topic):
+    reminders = delay_topic("reminders.yaml")
+    report = reminders.recur("report")
+    reminders.advance("73h")
+    before = reminders.arrived()
+    reminders.cancel(report)
+    reminders.advance("170h")
+
+    assert {(each.text, each.key) for each in before} == {("report", None)}
+    assert reminders.arrived() == before
+
+
+def test_what_recurs_by_an_earlier_test_is_none_of_a_later_one(delay_topic):
+    before = delay_topic("reminders.yaml")
+    before.send("ping", id="ping", every=timedelta(hours=1))
+    reminders = delay_topic("reminders.yaml")
+    reminders.advance("2h")
+    reminders.advance("2h")
+
+    assert (reminders.arrived(), {each.text for each in before.arrived()}) == ([], {"ping"})
+    before.cancel("ping")
+
+
+def test_a_recurring_record_that_is_not_in_the_file_is_named(delay_topic):
+    with pytest.raises(Exception, match="the file has no RecurringRecord reports for shop/reminders; it has: report"):
+        delay_topic("reminders.yaml").recur("reports")
+
+
 def test_what_cannot_be_delivered_is_a_dead_letter_with_its_reason(delay_topic):
     reminders = delay_topic("reminders.yaml")
     reminders.send("never", after="9000h")
@@ -83,10 +112,12 @@ def block(language: str) -> str:
 @pytest.fixture
 def application(tmp_path: Path) -> Path:
     """A team's folder, as the page has it."""
-    (tmp_path / "reminders.yaml").write_text(block("yaml"), encoding="utf-8")
+    recurring = [each for each in blocks(RECURRING) if each.language == "yaml"]
+    declared = [block("yaml"), *(each.text for each in recurring)]
+    (tmp_path / "reminders.yaml").write_text("---\n".join(declared), encoding="utf-8")
     (tmp_path / "test_reminders.py").write_text(block("python"), encoding="utf-8")
-    ladder = LADDER.read_text(encoding="utf-8").rsplit("```python\n", 1)[1].split("```", 1)[0]
-    (tmp_path / "test_ladder.py").write_text(ladder, encoding="utf-8")
+    tests = [each.text for each in blocks(RECURRING) if "delay_topic" in each.text]
+    (tmp_path / "test_recurring.py").write_text("\n\n".join(tests), encoding="utf-8")
     return tmp_path
 
 
@@ -122,7 +153,7 @@ def test_the_tests_of_both_pages_pass(application: Path, record_property: Proper
     said = run_pytest(application)
 
     record_property("the how-to's test, with servers, s", round(time.monotonic() - started_s, 1))
-    assert "2 passed" in said
+    assert "3 passed" in said
 
 
 @pytest.mark.takes_long("a Kafka and a Redis of its own, and three relays")
@@ -134,7 +165,7 @@ def test_what_the_page_says_of_the_fixture_holds(application: Path) -> None:
     (application / "fixed.yaml").write_text(
         f"{yaml.replace('reminders', 'fixed')}  schedule:\n    fixedDelay: 168h\n", encoding="utf-8"
     )
-    (application / "test_ladder.py").unlink()
+    (application / "test_recurring.py").unlink()
     (application / "test_reminders.py").write_text(OTHERS, encoding="utf-8")
 
-    assert "5 passed" in run_pytest(application)
+    assert "8 passed" in run_pytest(application)
