@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -13,7 +17,9 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
+from tests.support.audit.quick_spark import ENVIRONMENT
 from tests.support.audit.s3_server import S3Server
+from tests.support.audit.spark_jars import HOW_TO_QUERY, delta_jars
 from tests.unit.audit.sample_report import END_MINUTE, NOW_MS, commit_of, sample_report, state_of
 
 from delaytopic_audit.errors import PublishingError, SettingsError
@@ -23,6 +29,7 @@ from delaytopic_audit.model.report import Report
 from delaytopic_audit.outputs import publish_tables
 from delaytopic_audit.outputs.delta import OvertakenByAnother, Table
 from delaytopic_audit.report import no_verdict
+from delaytopic_audit.runtime.session import java_home
 from delaytopic_audit.tables.schemas import COUNTS, PARTS
 
 pytestmark = pytest.mark.integration
@@ -55,7 +62,7 @@ class Published:
         minute = MINUTE + number * HOUR
         folder = f"runs/{number:08d}-{attempt}/0-{minute}-{minute + 1}"
         at = {"delay_topic": 1, "minute": minute, "partition": 3}
-        counts = {**dict.fromkeys(COUNTS, 0), "asked": 10, "delivered": 9}
+        counts = {**dict.fromkeys(COUNTS, 0), "asked": 10, "delivered": 9, "lost": 1}
         said = [{**at, "finding": finding, "offset": number, "deadline_ms": minute * 60_000 + 7}] if finding else []
         tables = {"verdicts": [{**at, **counts}], "findings": said}
         for table, rows in tables.items():
@@ -79,14 +86,14 @@ class Published:
 def published(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Published:
     """The ledger is in a folder, and the tables are in another, or on a real S3 server."""
     if request.param == "a folder":
-        return Published(spark, str(tmp_path / "ledger"), str(tmp_path / "tables"), {})
+        return Published(spark, str(tmp_path / "ledger"), str(tmp_path / "audit-tables"), {})
     s3: S3Server = request.getfixturevalue("s3")
     return Published(spark, str(tmp_path / "ledger"), s3.url(unique("tables")), s3.options_of_others())
 
 
 @pytest.fixture
 def in_folder(spark: SparkSession, tmp_path: Path) -> Published:
-    return Published(spark, str(tmp_path / "ledger"), str(tmp_path / "tables"), {})
+    return Published(spark, str(tmp_path / "ledger"), str(tmp_path / "audit-tables"), {})
 
 
 def time_of(minute: int, after_ms: int = 0) -> datetime:
@@ -161,6 +168,7 @@ def test_of_audits_that_publish_at_once_one_does(published: Published) -> None:
     assert len(published.rows("verdicts")) == 1
 
 
+@pytest.mark.takes_long("publishes twice")
 def test_minutes_that_are_graded_again_or_forgotten_are_not_there_twice(in_folder: Published) -> None:
     in_folder.commit(in_folder.hour(0), in_folder.hour(1), in_folder.hour(2, finding=None))
     in_folder.publish()
@@ -172,6 +180,7 @@ def test_minutes_that_are_graded_again_or_forgotten_are_not_there_twice(in_folde
     assert found(in_folder) == hours(1, finding="late")
 
 
+@pytest.mark.takes_long("publishes twice")
 def test_of_an_audit_that_began_anew_no_rows_of_before_stay(in_folder: Published) -> None:
     part = in_folder.hour(0)
     in_folder.commit(part)
@@ -224,3 +233,44 @@ def test_a_store_that_takes_no_tables_is_refused(in_folder: Published) -> None:
 
     with pytest.raises(SettingsError, match="hdfs://name:1/tables is neither a folder nor s3a://"):
         in_folder.publish()
+
+
+def example(number: int) -> str:
+    """Return one of the programs of the page."""
+    return re.findall(r"```python\n(.*?)```", HOW_TO_QUERY.read_text(encoding="utf-8"), re.DOTALL)[number]
+
+
+@pytest.mark.takes_long("publishes")
+def test_the_example_in_duckdb_tells_the_hours_of_losses(
+    in_folder: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    in_folder.commit(in_folder.hour(0), in_folder.hour(1))
+    in_folder.publish()
+    monkeypatch.chdir(tmp_path)
+
+    exec(compile(example(0), str(HOW_TO_QUERY), "exec"), {})
+
+    rows = [line.split("\u2502") for line in capsys.readouterr().out.splitlines() if DELAY_TOPIC in line]
+    assert [[word.strip() for word in row[3:5]] for row in rows] == [["10", "1"], ["10", "1"]]
+
+
+@pytest.mark.nightly
+@pytest.mark.takes_long("starts a Spark of its own")
+def test_the_example_in_spark_tells_who_lost_what_since_when(in_folder: Published, tmp_path: Path) -> None:
+    in_folder.commit(in_folder.hour(0), in_folder.hour(1))
+    in_folder.publish(sample_report())
+    (tmp_path / "lost.py").write_text(example(1), encoding="utf-8")
+    settings = re.findall(r"--conf (\S+)", HOW_TO_QUERY.read_text(encoding="utf-8"))
+    quick = ["spark.databricks.delta.snapshotPartitions=1", "spark.sql.shuffle.partitions=1", "spark.ui.enabled=false"]
+    words = [word for name in (*settings, *quick) for word in ("--conf", name)]
+    jars = ",".join(map(str, delta_jars()))
+
+    with java_home():
+        options = f"--master local[1] --jars {jars} {' '.join(words)} {ENVIRONMENT['PYSPARK_SUBMIT_ARGS']}"
+        environment = os.environ | ENVIRONMENT | {"PYSPARK_SUBMIT_ARGS": options}
+        done = subprocess.run(
+            [sys.executable, "lost.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+
+    [row] = [line.split("|") for line in done.stdout.splitlines() if DELAY_TOPIC in line]
+    assert (done.returncode, row[2].strip(), float(row[4]) < 1) == (0, "2", True)
