@@ -141,12 +141,12 @@ class Audit:
         judged = [name for name in self._names if name not in refused]
         return {**refused, **reports_of(self._ledger, commit, judged, self._options.window_ms, now_ms)}
 
-    def publish(self, results: Mapping[str, Result], place: str, now_ms: int) -> None:
+    def publish(self, results: Mapping[str, Result], place: str, reports: str, now_ms: int) -> None:
         """Publish the ledger's tables, and these results, for others to ask; raises AuditError.
 
-        What a run does not come to, the next one makes up for.
+        `reports` is where their reports are. What a run does not come to, the next one makes up for.
         """
-        publish_tables(self._spark, self._ledger, results, place, now_ms)
+        publish_tables(self._spark, self._ledger, results, place, reports=reports, now_ms=now_ms)
 
     def done(self) -> None:
         """End the run, once its reports are where they belong."""

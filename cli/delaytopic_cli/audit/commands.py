@@ -269,7 +269,7 @@ def _audit(
 def _publish_tables(audit: Audit, results: Mapping[str, Result], given: dict[str, Any]) -> None:
     if given["tables"] is not None:
         _progress(given)("publishing tables")
-        audit.publish(results, given["tables"], clock_ms())
+        audit.publish(results, given["tables"], given["output"], clock_ms())
 
 
 def _publish(name: str, result: Result, given: dict[str, Any], spark: SparkSession | None = None) -> int:

@@ -60,6 +60,10 @@ class Place:
                 found = self._make(at, schema, description)
         return Table(self._files, name, found, schema, self._options)
 
+    def put(self, name: str, text: str) -> None:
+        """Write a file beside the tables, in the place of one that is there. Raises LedgerError."""
+        self._files.put(name, text)
+
     def _make(self, at: str, schema: pa.Schema, description: str) -> DeltaTable:
         # Without rows: on S3, of several that make a table at once, more than one may have made it.
         # Where somebody else has made it meanwhile, or it cannot be made, opening it says so.

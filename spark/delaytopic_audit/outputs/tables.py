@@ -1,4 +1,5 @@
-"""Publishes what a ledger holds as tables for others: `verdicts`, `minutes` and `findings`, in Delta's format.
+"""Publishes what a ledger holds as tables for others: `verdicts`, `minutes` and `findings`, in Delta's format; and a page
+of all DelayTopics, made of `verdicts`.
 
 `minutes` and `findings` have the files of the ledger's parts that count, under the parts' names. So what a table lacks
 is seen by its paths: a run that was killed, and one that did not come to publish, are made up for by the next one.
@@ -6,11 +7,14 @@ is seen by its paths: a run that was killed, and one that did not come to publis
 
 from __future__ import annotations
 
+import os
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial, reduce
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa  # type: ignore[import-untyped]
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -25,9 +29,11 @@ from delaytopic_audit.ledger.ledger import Ledger, require_shared
 from delaytopic_audit.model.manifest import Commit, Part, State
 from delaytopic_audit.model.report import Report, Verdict
 from delaytopic_audit.outputs.delta import OvertakenByAnother, Place, Table
+from delaytopic_audit.report.html.fleet import Standing, fleet_page
 from delaytopic_audit.tables.published import PUBLISHED, published
 from delaytopic_audit.tables.schemas import COUNTS, NAMES, PARTS
 
+PAGE: Final = "fleet.html"
 ATTEMPTS: Final = 3
 """So often a table is read again when another audit was quicker."""
 _PART: Final = "part"
@@ -81,11 +87,17 @@ class _File(NamedTuple):
 
 
 def publish_tables(
-    spark: SparkSession, ledger: Ledger, results: Mapping[str, Report | AuditError], place: str, now_ms: int
+    spark: SparkSession,
+    ledger: Ledger,
+    results: Mapping[str, Report | AuditError],
+    place: str,
+    *,
+    reports: str,
+    now_ms: int,
 ) -> None:
     """Bring the tables in `place` up to the ledger's last commit, and to the verdicts of this run.
 
-    Each table changes at once, by a commit of its own, and `verdicts` is the last. Raises SettingsError, LedgerError,
+    `reports` is the place of reports, which the page has links to. Each table changes at once, by a commit of its own, and `verdicts` is the last. Raises SettingsError, LedgerError,
     and PublishingError when a table could not be written: the next run makes up for it.
     """
     require_shared(place, str(spark.sparkContext.master))
@@ -93,7 +105,7 @@ def publish_tables(
     try:
         for name in PUBLISHED:
             _insist(partial(_publish_parts, ledger, tables, name))
-        _insist(partial(_publish_verdicts, ledger, tables, results, now_ms))
+        _insist(partial(_publish_verdicts, ledger, tables, results, _way(place, reports), now_ms))
     except (PySparkException, Py4JJavaError) as error:
         raise PublishingError(f"--tables: {place} cannot be written: {str(error).partition(chr(10))[0]}") from error
 
@@ -177,7 +189,9 @@ def _own(table: Table, ledger: Ledger) -> Table:
     return table
 
 
-def _publish_verdicts(ledger: Ledger, tables: Place, results: Mapping[str, Report | AuditError], now_ms: int) -> None:
+def _publish_verdicts(
+    ledger: Ledger, tables: Place, results: Mapping[str, Report | AuditError], reports: str | None, now_ms: int
+) -> None:
     table = _own(tables.table("verdicts", VERDICTS, _description(ledger)), ledger)
     commit = ledger.last_commit()
     known = {state.plan.delay_topic for state in commit.states} if commit is not None else set()
@@ -189,6 +203,38 @@ def _publish_verdicts(ledger: Ledger, tables: Place, results: Mapping[str, Repor
         if name not in rows or rows[name]["generated"] <= row["generated"]:
             rows[name] = row
     table.replace(now_ms, [rows[name] for name in sorted(rows)])
+    tables.put(PAGE, fleet_page([_standing(row) for row in rows.values()], reports, now_ms))
+
+
+def _standing(row: Mapping[str, Any]) -> Standing:
+    return Standing(
+        delay_topic=row["delay_topic"],
+        verdict=Verdict(row["verdict"]),
+        sentence=row["sentence"],
+        judged_until_ms=_milliseconds(row["window_to"]),
+        reasons=row["reasons"],
+        budget_left=row["budget_left"],
+        budget_window=row["budget_window"],
+        budget_spent=row["budget_spent"],
+        budget_allowed=row["budget_allowed"],
+        exhausted_ms=_milliseconds(row["budget_exhausted_at"]),
+        asked=row["asked"],
+        p99_ms=row["p99_ms"],
+    )
+
+
+def _way(tables: str, reports: str) -> str | None:
+    """Return the way from one place to another, as a link has it; None where they are in different stores."""
+    (store, begin), (other, end) = _split(tables), _split(reports)
+    return quote(posixpath.relpath(end, begin)) if store == other else None
+
+
+def _split(place: str) -> tuple[str, str]:
+    """Return the store of a place, and its path there."""
+    parts = urlsplit(place)
+    if parts.scheme in ("", "file"):
+        return "file", os.path.abspath(unquote(parts.path) if parts.scheme else place)
+    return f"{parts.scheme}://{parts.netloc}", parts.path
 
 
 def verdict_row(report: Report) -> dict[str, Any]:
@@ -220,3 +266,7 @@ def verdict_row(report: Report) -> dict[str, Any]:
 
 def _time(moment_ms: int) -> datetime:
     return datetime.fromtimestamp(moment_ms / 1_000, UTC)
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    return round(moment.timestamp() * 1_000) if moment is not None else None

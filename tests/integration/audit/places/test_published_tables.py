@@ -64,7 +64,7 @@ class Published:
         at = {"delay_topic": 1, "minute": minute, "partition": 3}
         counts = {**dict.fromkeys(COUNTS, 0), "asked": 10, "delivered": 9, "lost": 1}
         said = [{**at, "finding": finding, "offset": number, "deadline_ms": minute * 60_000 + 7}] if finding else []
-        tables = {"verdicts": [{**at, **counts}], "findings": said}
+        tables: dict[str, Rows] = {"verdicts": [{**at, **counts}], "findings": said}
         for table, rows in tables.items():
             self.ledger.write(folder, table, self.ledger.table_of(PARTS[table], rows))
         return Part(folder=folder, start=minute, end=minute + 1, runs=1)
@@ -72,7 +72,8 @@ class Published:
     def publish(self, *reports: Report) -> None:
         """As a run does it at its end."""
         results = {each.delay_topic: each for each in reports}
-        publish_tables(self.spark, self.ledger, results, self.place, NOW_MS)
+        reports = f"{self.place}/../reports"
+        publish_tables(self.spark, self.ledger, results, self.place, reports=reports, now_ms=NOW_MS)
 
     def rows(self, table: str) -> Rows:
         """What a reader finds."""
@@ -194,6 +195,14 @@ def test_of_an_audit_that_began_anew_no_rows_of_before_stay(in_folder: Published
     assert found(in_folder) == ([], [])
 
 
+def test_a_page_beside_the_tables_leads_to_the_report_of_each_delay_topic(in_folder: Published) -> None:
+    in_folder.publish(sample_report())
+
+    page = (Path(in_folder.place) / "fleet.html").read_text(encoding="utf-8")
+    assert f'<a href="../reports/{DELAY_TOPIC}/report.html">{DELAY_TOPIC}</a>' in page
+    assert "overspent by 77.3%" in page
+
+
 def test_a_verdict_has_the_figures_of_its_report(in_folder: Published) -> None:
     in_folder.publish(sample_report())
 
@@ -237,7 +246,7 @@ def test_a_store_that_takes_no_tables_is_refused(in_folder: Published) -> None:
 
 def example(number: int) -> str:
     """Return one of the programs of the page."""
-    return re.findall(r"```python\n(.*?)```", HOW_TO_QUERY.read_text(encoding="utf-8"), re.DOTALL)[number]
+    return str(re.findall(r"```python\n(.*?)```", HOW_TO_QUERY.read_text(encoding="utf-8"), re.DOTALL)[number])
 
 
 @pytest.mark.takes_long("publishes")
