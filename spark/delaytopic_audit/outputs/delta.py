@@ -27,6 +27,8 @@ from delaytopic_audit.ledger.files import Files
 WRITER: Final = "delaytopic-audit"
 """The application that the log's transactions are of."""
 _STORE: Final = "s3a"
+_SKIPPED_BY: Final = ("delay_topic", "minute")
+"""The columns by which readers skip files; they have no nulls."""
 _TIME: Final = "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"
 
 
@@ -119,21 +121,21 @@ class Table:
         with _told(self.place):
             return list(self._delta.to_pyarrow_table().to_pylist())
 
-    def write(self, folder: str, rows: DataFrame, divided_by: str, times: Sequence[str]) -> list[AddAction]:
+    def write(self, folder: str, rows: DataFrame, divided_by: str) -> list[AddAction]:
         """Have Spark write files into a folder of its own below `folder`, of no meaning before a commit.
 
-        They are divided by a column, which is in their paths and not in them. Readers skip them by name and `times`.
+        They are divided by a column, which is in their paths and not in them.
         """
         folder = f"{folder}-{token_hex(4)}"
         place = self._files.place(f"{self._name}/{folder}")
         columns = [name for name in rows.columns if name != divided_by]
-        ordered = rows.hint("rebalance", divided_by).sortWithinPartitions(divided_by, "delay_topic", *times)
+        ordered = rows.hint("rebalance", divided_by).sortWithinPartitions(divided_by, *_SKIPPED_BY)
         ordered.write.partitionBy(divided_by).parquet(place)
         # Of no rows there are no files, and in a store no folder.
         if not self._files.names(f"{self._name}/{folder}"):
             return []
         written = rows.sparkSession.read.schema(rows.select(columns).schema).parquet(place)
-        return [_added(each) for each in _described(written, folder, times)]
+        return [_added(each) for each in _described(written, folder)]
 
     def commit(self, version: int, added: Iterable[AddAction], removed: Iterable[str]) -> None:
         """Make files count, and others not, at once; those of before stay for their readers, until `vacuum`.
@@ -173,23 +175,25 @@ def _transaction(version: int) -> CommitProperties:
     return CommitProperties(app_transactions=[Transaction(WRITER, version)], max_commit_retries=3)
 
 
-def _described(written: DataFrame, folder: str, times: Sequence[str]) -> Iterator[_File]:
+def _described(written: DataFrame, folder: str) -> Iterator[_File]:
     """Yield the files of a folder that was just written."""
-    bounds = [
-        *(of("delay_topic").alias(f"{of.__name__}_delay_topic") for of in (sf.min, sf.max)),
-        *(sf.date_format(of(name), _TIME).alias(f"{of.__name__}_{name}") for name in times for of in (sf.min, sf.max)),
-    ]
     files = written.groupBy(
         sf.col("_metadata.file_path").alias("path"),
         sf.col("_metadata.file_size").alias("size"),
         sf.unix_millis("_metadata.file_modification_time").alias("modified_ms"),
-    ).agg(sf.count(sf.lit(1)).alias("rows"), *bounds)
+    ).agg(
+        sf.count(sf.lit(1)).alias("rows"),
+        sf.min("delay_topic").alias("first"),
+        sf.max("delay_topic").alias("last"),
+        sf.date_format(sf.min("minute"), _TIME).alias("from"),
+        sf.date_format(sf.max("minute"), _TIME).alias("to"),
+    )
     for row in files.collect():
         stats = {
             "numRecords": row["rows"],
-            "minValues": {name: row[f"min_{name}"] for name in ("delay_topic", *times)},
-            "maxValues": {name: row[f"max_{name}"] for name in ("delay_topic", *times)},
-            "nullCount": dict.fromkeys(("delay_topic", *times), 0),
+            "minValues": dict(zip(_SKIPPED_BY, (row["first"], row["from"]), strict=True)),
+            "maxValues": dict(zip(_SKIPPED_BY, (row["last"], row["to"]), strict=True)),
+            "nullCount": dict.fromkeys(_SKIPPED_BY, 0),
         }
         yield _File(folder + str(row.path).partition(folder)[2], row.size, row.modified_ms, stats)
 

@@ -1,5 +1,4 @@
-"""Publishes what a ledger holds as tables for others: `verdicts`, `minutes` and `findings`, in Delta's format; and a page
-of all DelayTopics, made of `verdicts`.
+"""Publishes what a ledger holds for others: tables in Delta's format, and of `verdicts` a page of all DelayTopics.
 
 `minutes` and `findings` have the files of the ledger's parts that count, under the parts' names. So what a table lacks
 is seen by its paths: a run that was killed, and one that did not come to publish, are made up for by the next one.
@@ -22,7 +21,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import TimestampType
 
 from delaytopic_audit.errors import AuditError, PublishingError, SettingsError
 from delaytopic_audit.ledger.ledger import Ledger, require_shared
@@ -97,8 +95,9 @@ def publish_tables(
 ) -> None:
     """Bring the tables in `place` up to the ledger's last commit, and to the verdicts of this run.
 
-    `reports` is the place of reports, which the page has links to. Each table changes at once, by a commit of its own, and `verdicts` is the last. Raises SettingsError, LedgerError,
-    and PublishingError when a table could not be written: the next run makes up for it.
+    `reports` is the place of reports, which the page has links to. Each table changes at once, by a commit of its own,
+    and `verdicts` is the last. Raises SettingsError, LedgerError, and PublishingError when a table could not be
+    written: the next run makes up for it.
     """
     require_shared(place, str(spark.sparkContext.master))
     tables = Place(spark, place)
@@ -133,8 +132,7 @@ def _publish_parts(ledger: Ledger, tables: Place, name: str) -> None:
     parts, renewed = {_word_of(part): part for part in commit.parts}, _last_begun_anew(commit)
     stay = {file.part for file in files if file.part in parts and file.numbers >= renewed}
     rows = _rows_of(ledger, commit, {word: part for word, part in parts.items() if word not in stay}, of_ledger)
-    times = [field.name for field in schema if field.dataType == TimestampType()]
-    added = table.write(str(commit.numbers), rows, _PART, times) if rows is not None else []
+    added = table.write(str(commit.numbers), rows, _PART) if rows is not None else []
     removed = [file.path for file in files if file.part not in stay]
     if added or removed:
         table.commit(commit.sequence, added, removed)
@@ -203,6 +201,7 @@ def _publish_verdicts(
         if name not in rows or rows[name]["generated"] <= row["generated"]:
             rows[name] = row
     table.replace(now_ms, [rows[name] for name in sorted(rows)])
+    table.vacuum()
     tables.put(PAGE, fleet_page([_standing(row) for row in rows.values()], reports, now_ms))
 
 
