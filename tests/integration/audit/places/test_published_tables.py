@@ -30,7 +30,7 @@ from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.model.manifest import Part
 from delaytopic_audit.model.report import Report
 from delaytopic_audit.outputs import publish_tables
-from delaytopic_audit.outputs.delta import OvertakenByAnother, Table
+from delaytopic_audit.outputs.delta import Table
 from delaytopic_audit.report import no_verdict
 from delaytopic_audit.runtime.session import java_home
 from delaytopic_audit.tables.schemas import COUNTS, PARTS
@@ -79,8 +79,8 @@ class Published:
     def publish(self, *reports: Report) -> None:
         """As a run does it at its end."""
         results = {each.delay_topic: each for each in reports}
-        reports = f"{self.place}/../reports"
-        publish_tables(self.spark, self.ledger, results, self.place, reports=reports, now_ms=NOW_MS)
+        beside = f"{self.place}/../reports"
+        publish_tables(self.spark, self.ledger, results, self.place, reports=beside, now_ms=NOW_MS)
 
     def rows(self, table: str) -> Rows:
         """What a reader finds."""
@@ -151,7 +151,7 @@ def test_rows_are_published_once_by_runs_that_are_killed_repeated_or_could_not_p
 
     published.commit(first, second)
     with monkeypatch.context() as patched:
-        patched.setattr(Table, "commit", ending(OvertakenByAnother()))
+        patched.setattr(Table, "commit", ending(PublishingError("the store is away")))
         with pytest.raises(PublishingError):
             published.publish()
     published.commit(first, second, published.hour(2))
