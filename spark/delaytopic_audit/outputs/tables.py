@@ -104,7 +104,7 @@ def publish_tables(
     try:
         for name in PUBLISHED:
             _insist(partial(_publish_parts, ledger, tables, name))
-        _insist(partial(_publish_verdicts, ledger, tables, results, _way(place, reports), now_ms))
+        _insist(partial(_publish_verdicts, ledger, tables, results, way_to_reports(place, reports), now_ms))
     except (PySparkException, Py4JJavaError) as error:
         raise PublishingError(f"--tables: {place} cannot be written: {str(error).partition(chr(10))[0]}") from error
 
@@ -222,7 +222,7 @@ def _standing(row: Mapping[str, Any]) -> Standing:
     )
 
 
-def _way(tables: str, reports: str) -> str | None:
+def way_to_reports(tables: str, reports: str) -> str | None:
     """Return the way from one place to another, as a link has it; None where they are in different stores."""
     (store, begin), (other, end) = _split(tables), _split(reports)
     return quote(posixpath.relpath(end, begin)) if store == other else None
