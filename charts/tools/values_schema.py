@@ -161,6 +161,16 @@ _DRIVER_HAS_ACCOUNT: Final = {
     "then": {"required": ["driverAccount"], "properties": {"driverAccount": {"type": "string"}}},
 }
 """Another: drivers of executor pods have an account of their own."""
+_TABLES_ARE_SAFE: Final = {
+    "if": {"required": ["tables"], "properties": {"tables": {"const": "Delta"}}},
+    "then": {
+        "anyOf": [
+            {"required": ["volume"], "properties": {"volume": {"type": "object"}}},
+            {"required": ["ledger"], "properties": {"ledger": {"type": "string", "pattern": "^(s3a|file)://"}}},
+        ]
+    },
+}
+"""Another: Delta's tables are in a volume, in S3 or in a folder."""
 
 
 def values_schema(values: list[Value], class_definition: Schema) -> str:
@@ -190,7 +200,7 @@ def values_schema(values: list[Value], class_definition: Schema) -> str:
 def _operator_settings() -> tuple[Schema, Schema]:
     schema = _without_titles(described(OperatorConfig).model_json_schema(by_alias=True))
     definitions = {name: each for name, each in schema["$defs"].items() if name != "Images"}
-    definitions["AuditConfig"]["allOf"] = [_LEDGER_LASTS, _DRIVER_HAS_ACCOUNT]
+    definitions["AuditConfig"]["allOf"] = [_LEDGER_LASTS, _DRIVER_HAS_ACCOUNT, _TABLES_ARE_SAFE]
     fields = {name: each for name, each in schema["properties"].items() if name not in FROM_THE_RELEASE}
     return {**_closed(), "properties": fields}, definitions
 

@@ -22,7 +22,7 @@ from delaytopic_api.documents import (
 from delaytopic_api.documents.model import exactly_one
 from delaytopic_api.errors import ApiError
 from delaytopic_api.loading import parse_yaml, validate
-from delaytopic_api.values import AuditMode, Glob, Namespace, SecretName, Sha256, between
+from delaytopic_api.values import AuditMode, AuditTables, Glob, Namespace, SecretName, Sha256, between
 from delaytopic_operator.errors import ConfigurationError
 
 Image = Annotated[str, Field(min_length=1, max_length=512)]
@@ -61,6 +61,11 @@ class ExecutorsConfig(Model):
         return self
 
 
+def has_safe_tables(ledger: str) -> bool:
+    """Tell whether two audits at once may write tables beside a ledger, which is a URL."""
+    return ledger.startswith(("s3a://", "file://"))
+
+
 class AuditConfig(Model):
     """The SLO audit: a CronJob for all DelayTopics of a class, or for those without a class of a namespace."""
 
@@ -72,6 +77,9 @@ class AuditConfig(Model):
     reports_url: Annotated[str, Field(pattern="^https?://", max_length=1_024)] | None = None
     """The URL at which the folder `reports` of the volume, or beside the ledger, is served, for `status.slo.report`.
     Absent: its place in the volume or in the store."""
+    tables: AuditTables = AuditTables.NONE
+    """Delta: audits publish verdicts, minutes and findings as tables of Delta Lake for others to query, in the folder
+    `tables` of the volume or below the ledger's URL. None: they publish none. A DelayClass may choose the other."""
     mode: AuditMode = AuditMode.JOB
     """Job: an audit is one pod. Kubernetes: its pod is Spark's driver, and asks the API server for executor pods. A
     DelayClass may choose the other for its DelayTopics."""
@@ -108,6 +116,11 @@ class AuditConfig(Model):
                 self.reports_url is None or kept,
                 "reportsUrl",
                 "needs a volume or a ledger that is a URL: without them reports are gone with their pods",
+            ),
+            (
+                self.tables is AuditTables.NONE or self.volume is not None or has_safe_tables(self.ledger or ""),
+                "tables",
+                "needs a volume, or a ledger in s3a:// or file://: in other stores Delta's tables are not safe",
             ),
             (
                 self.mode is AuditMode.JOB or self.driver_account is not None,

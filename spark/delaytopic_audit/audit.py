@@ -21,6 +21,7 @@ from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.model.manifest import Commit, Plan, Range, Refused, RunPlan, State
 from delaytopic_audit.model.report import Report
 from delaytopic_audit.model.rules import Rules
+from delaytopic_audit.outputs import publish_tables
 from delaytopic_audit.pipeline.gathering import Reported, gather
 from delaytopic_audit.pipeline.ports import Progress
 from delaytopic_audit.pipeline.run import NobodyJudged, execute_plan
@@ -139,6 +140,13 @@ class Audit:
         refused = {each.delay_topic: _result_of(each, now_ms) for each in commit.refused}
         judged = [name for name in self._names if name not in refused]
         return {**refused, **reports_of(self._ledger, commit, judged, self._options.window_ms, now_ms)}
+
+    def publish(self, results: Mapping[str, Result], place: str, reports: str, now_ms: int) -> None:
+        """Publish the ledger's tables, and these results, for others to ask; raises AuditError.
+
+        `reports` is where their reports are. What a run does not come to, the next one makes up for.
+        """
+        publish_tables(self._spark, self._ledger, results, place, reports=reports, now_ms=now_ms)
 
     def done(self) -> None:
         """End the run, once its reports are where they belong."""

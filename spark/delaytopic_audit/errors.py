@@ -6,6 +6,7 @@ AuditError
 +-- ReadingError       Kafka's: a range could not be read to its end; nothing was committed, run it again
 +-- LedgerError        the ledger's: it cannot be read or written
 |   +-- OvertakenError  another audit with the same ledger was quicker: what it wrote counts, and is whole
++-- PublishingError    the published tables': they are as an earlier run left them; the next one makes up for it
 +-- SparkMissingError  the machine's: no Spark, no Java, or no jars of the connector
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 
 
 class AuditError(Exception):
-    """Root of the tree; each means that there is no verdict, which is exit code 2."""
+    """Root of the tree; each means that a run did not give all that it was asked for, which is exit code 2."""
 
 
 class SettingsError(AuditError):
@@ -40,6 +41,10 @@ class LedgerError(AuditError):
 
 class OvertakenError(LedgerError):
     """Another audit of the same DelayTopic was quicker; this one has changed nothing."""
+
+
+class PublishingError(AuditError):
+    """The published tables cannot be read or written; verdicts and ledger are whole."""
 
 
 class SparkMissingError(AuditError):

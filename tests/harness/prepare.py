@@ -17,7 +17,7 @@ from images.tools.errors import ImagesError
 from images.tools.go_builds import ProgramsMissingError, ProgramsNotBuiltError
 from tests.harness.browser import chromium_program
 from tests.harness.tls_redis import tls_redis_program
-from tests.support.audit.spark_jars import spark_jars
+from tests.support.audit.spark_jars import delta_jars, spark_jars
 from tests.support.chart.foreign_definitions import foreign_definitions
 from tests.support.chart.promtool import prometheus_program, promtool_program
 from tests.support.producers import console_producer, other_programs
@@ -29,6 +29,7 @@ from speedups.build import IN_PLACE, ExtensionError, compile_extension
 DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
     "Kafka": kafka_runtime,
     "Spark's jars for Kafka and S3": spark_jars,
+    "Delta's jars for Spark": delta_jars,
     "Chromium": chromium_program,
     "a Redis with TLS": tls_redis_program,
     "Prometheus": lambda: (promtool_program(), prometheus_program()),

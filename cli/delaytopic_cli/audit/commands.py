@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final, NoReturn
@@ -67,6 +68,11 @@ SOONEST_MS: Final = 1_000
     metavar="HOST:PORT",
     help="Serve /verdicts over HTTP there, such as on 0.0.0.0:8080, and end once they were kept, or after 10m.",
 )
+@click.option(
+    "--tables",
+    metavar="PLACE",
+    help="Folder or s3a:// URL to publish verdicts, minutes and findings in, as tables of Delta Lake.",
+)
 @click.option("--any-clock", is_flag=True, help="Take CreateTime for when records arrived.")
 @click.option(
     "--reader",
@@ -91,6 +97,7 @@ def run(**given: Any) -> int:
       kubectl get delaytopics,delayclasses -A -o yaml | delaytopic audit run -f - --ledger s3a://audits/ledger
       delaytopic audit run -f delaytopic.yaml -b broker-1:9092 --every 1m --push http://pushgateway:9091
       delaytopic audit run -f delaytopics/ --relay-config relay.yaml --serve 0.0.0.0:8080
+      delaytopic audit run -f delaytopic.yaml -b broker-1:9092 --tables s3a://audits/tables
       spark-submit --driver-memory 2g .../delaytopic_cli/__main__.py audit run -f delaytopic.yaml
     """
     _refuse_contradictions(given)
@@ -118,8 +125,9 @@ def _once(
     given: dict[str, Any],
 ) -> int:
     """Audit once, and return the exit code."""
-    # Without Spark no store takes a report that there is no verdict.
-    audited, codes = (topics, []) if is_url(given["output"]) else _with_topics(topics, kafka, client, given)
+    # Without Spark neither a store nor a table is told that there is no verdict.
+    needs_spark = is_url(given["output"]) or given["tables"] is not None
+    audited, codes = (topics, []) if needs_spark else _with_topics(topics, kafka, client, given)
     if not audited:
         return max(codes)
     return _with_spark(topics, given, lambda spark: _code_of([*codes, *audit_all(spark, audited)], given))
@@ -249,11 +257,19 @@ def _audit(
     for settings, name in zip(topics, names, strict=True):
         codes.append(_publish(name, results[name], given, spark))
         tell_local(results[name], settings, kafka.bootstrap_servers)
-    try:
-        audit.done()
-    except AuditError as error:
-        codes.append(fail(error))
+    # The run is done even if nothing could be published: the next one is to read on, and makes up for it.
+    for step in (partial(_publish_tables, audit, results, given), audit.done):
+        try:
+            step()
+        except AuditError as error:
+            codes.append(fail(error))
     return codes
+
+
+def _publish_tables(audit: Audit, results: Mapping[str, Result], given: dict[str, Any]) -> None:
+    if given["tables"] is not None:
+        _progress(given)("publishing tables")
+        audit.publish(results, given["tables"], given["output"], clock_ms())
 
 
 def _publish(name: str, result: Result, given: dict[str, Any], spark: SparkSession | None = None) -> int:

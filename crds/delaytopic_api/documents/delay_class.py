@@ -15,7 +15,7 @@ from delaytopic_api.documents.relays import SparkConf, Utilization
 from delaytopic_api.documents.status import DelayClassStatus
 from delaytopic_api.documents.topics import LONGEST_RETENTION
 from delaytopic_api.errors import InvalidText
-from delaytopic_api.values.choices import AuditMode, BackendType, Guarantee, OnRevoked, TopicProvisioning
+from delaytopic_api.values.choices import AuditMode, AuditTables, BackendType, Guarantee, OnRevoked, TopicProvisioning
 from delaytopic_api.values.cluster_rules import Checked, Rule
 from delaytopic_api.values.duration import Duration, between
 from delaytopic_api.values.lists import AS_SET
@@ -205,6 +205,10 @@ class AuditTemplate(Model):
     operator has to name an account for that. Absent: the operator's."""
     executors: ExecutorsTemplate = ExecutorsTemplate()
     """Executor pods of audits in mode Kubernetes."""
+    tables: AuditTables | None = None
+    """Delta: the audit publishes verdicts, minutes and findings as tables of Delta Lake for others to query, in
+    `tables/classes/<name>` of the operator's volume or below its ledger. None: it publishes none. Absent: the
+    operator's."""
     resources: Resources = Resources()
     """The requests and limits of an audit's pod. Absent: the operator's."""
     spark_conf: SparkConf = {}

@@ -16,6 +16,7 @@ from delaytopic_api.values.bucket_topics import (
 from delaytopic_api.values.choices import (
     CAPABILITIES,
     AuditMode,
+    AuditTables,
     AutoscalingMode,
     BackendType,
     Calendar,
@@ -66,6 +67,7 @@ __all__ = [
     "MOST_PARTITIONS",
     "REDIS_URLS",
     "AuditMode",
+    "AuditTables",
     "AutoscalingMode",
     "BackendType",
     "BucketTopic",

@@ -28,6 +28,13 @@ class AuditMode(StrEnum):
     KUBERNETES = "Kubernetes"
 
 
+class AuditTables(StrEnum):
+    """The format in which audits publish tables."""
+
+    NONE = "None"
+    DELTA = "Delta"
+
+
 class OnRevoked(StrEnum):
     """The fate of relays whose DelayTopic may not use its class any more."""
 

@@ -26,6 +26,8 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.compression.codec": "zstd",
+    # As Delta and others have times; Spark's own 96 bits are of the past.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Files and tasks are as many as the rows need, whatever the number of processors.
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
     # What is persisted has as few, too: a small DelayTopic takes 28 tasks, in place of 78 with eight partitions.

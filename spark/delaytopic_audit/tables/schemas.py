@@ -179,6 +179,9 @@ HISTOGRAM: Final = _table(delay_topic=_INT, minute=_LONG, bucket=_INT, records=_
 PARTS: Final = {"verdicts": VERDICTS, "histogram": HISTOGRAM, "findings": FINDINGS}
 """Tables of graded minutes, by name."""
 
+NAMES: Final = _table(delay_topic=_INT, name=_TEXT, floor=_LONG)
+"""DelayTopics that count by their numbers, with the first minute that is not forgotten."""
+
 _RANGES = ArrayType(StructType([StructField("start", _LONG), StructField("end", _LONG)]))
 
 MEMBERS: Final = _table(

@@ -33,6 +33,11 @@ class S3Server:
         """Return the URL of a folder in its bucket, for Spark."""
         return f"s3a://{BUCKET}/{path}"
 
+    def options_of_others(self) -> dict[str, str]:
+        """Return how readers without Spark reach it, by the names that AWS' own tools have."""
+        keys = {"AWS_ACCESS_KEY_ID": _KEY, "AWS_SECRET_ACCESS_KEY": _SECRET, "AWS_REGION": "us-east-1"}
+        return {**keys, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}", "AWS_ALLOW_HTTP": "true"}
+
     def start(self) -> None:
         """Start it, or start it again, and wait until it listens."""
         self._process.start()

@@ -33,6 +33,7 @@ from delaytopic_operator.resources.audits.pod import (
     DOCUMENTS_FOLDER,
     LEDGER_FOLDER,
     REPORTS_FOLDER,
+    TABLES_FOLDER,
     audit_container,
     audit_pod,
     class_document,
@@ -40,6 +41,7 @@ from delaytopic_operator.resources.audits.pod import (
     is_url,
     ledger_folder,
     ledger_mount,
+    publishes_tables,
     topic_document,
     words_of,
 )
@@ -295,7 +297,9 @@ class _Audit:
         The reports of a namespace are in a folder of their own.
         """
         reports = f"{REPORTS_FOLDER}/{self._key.namespace}".rstrip("/")
-        return [reports] if is_url(self._audit) else [reports, f"{ledger_folder(self._audit)}/{self._own_folder}"]
+        tables = [f"{TABLES_FOLDER}/{self._own_folder}"] if publishes_tables(self._audit) else []
+        ledger = [] if is_url(self._audit) else [f"{ledger_folder(self._audit)}/{self._own_folder}"]
+        return [reports, *tables, *ledger]
 
     @property
     def _own_folder(self) -> str:
@@ -310,6 +314,8 @@ class _Audit:
             **common_options(audit, master_of(audit), self._ledger()),
             "--serve": f"0.0.0.0:{PORT}",
         }
+        if publishes_tables(audit):
+            options |= {"--tables": self._tables()}
         if has_executors(audit):
             options |= {
                 "--executor-pod": f"{CONFIG_FOLDER}/{EXECUTOR_KEY}",
@@ -321,6 +327,14 @@ class _Audit:
     def _ledger(self) -> str:
         if is_url(self._audit):
             return f"{(self._audit.ledger or '').rstrip('/')}/{self._own_folder}"
+        return self._in_volume(ledger_folder(self._audit))
+
+    def _tables(self) -> str:
+        if self._audit.volume is not None:
+            return self._in_volume(TABLES_FOLDER)
+        return f"{(self._audit.ledger or '').rstrip('/')}/{TABLES_FOLDER}/{self._own_folder}"
+
+    def _in_volume(self, folder: str) -> str:
         # Executors mount the volume, too: as a URL it says so.
         scheme = "file://" if has_executors(self._audit) else ""
-        return f"{scheme}{LEDGER_FOLDER}/{ledger_folder(self._audit)}/{self._own_folder}"
+        return f"{scheme}{LEDGER_FOLDER}/{folder}/{self._own_folder}"

@@ -45,6 +45,7 @@ def audit_of_class(audit: AuditConfig, template: AuditTemplate) -> AuditConfig:
         update={
             "mode": template.mode if template.mode and audit.driver_account else audit.mode,
             "executors": audit.executors.model_copy(update=of_class),
+            "tables": template.tables or audit.tables,
             "resources": template.resources.as_container() or audit.resources,
             "spark_conf": audit.spark_conf | template.spark_conf,
         }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from delaytopic_api.documents import DelayClass, DelayTopic, Model
-from delaytopic_api.values import Quantity
+from delaytopic_api.values import AuditTables, Quantity
 from delaytopic_operator.config import AuditConfig, OperatorConfig
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources.connection_files import SecretFile
@@ -25,6 +25,7 @@ from delaytopic_operator.resources.pod import (
 DOCUMENTS_FOLDER: Final = "/etc/delaytopic/audit"
 LEDGER_FOLDER: Final = "/var/lib/delaytopic"
 REPORTS_FOLDER: Final = "reports"
+TABLES_FOLDER: Final = "tables"
 TEMPORARY_SIZE: Final = "10Gi"
 DEFAULT_HEAP_MIB: Final = 1_024
 IMAGE_GROUP: Final = 65_532
@@ -116,6 +117,11 @@ def words_of(options: Mapping[str, str], audit: AuditConfig) -> list[str]:
     """Return the command line: these options, and Spark's settings."""
     conf = (word for name, value in sorted(audit.spark_conf.items()) for word in ("--conf", f"{name}={value}"))
     return ["audit", "run", *(word for option in options.items() for word in option), *conf, "--exit-zero"]
+
+
+def publishes_tables(audit: AuditConfig) -> bool:
+    """Tell whether audits publish tables."""
+    return audit.tables is AuditTables.DELTA
 
 
 def ledger_folder(audit: AuditConfig) -> str:

@@ -42,7 +42,7 @@ def html_page(report: Report) -> str:
     """Render the whole page."""
     drawings = _drawings(report) if report.window is not None else {}
     return (
-        _environment().get_template("page.html.j2").render(report=report, verdict=_VERDICTS[report.verdict], **drawings)
+        environment().get_template("page.html.j2").render(report=report, verdict=_VERDICTS[report.verdict], **drawings)
     )
 
 
@@ -67,7 +67,8 @@ def _objective_name(objective: Objective) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return what renders the pages of this room."""
     environment = Environment(
         # Names of topics and reasons are written by others: the template escapes everything.
         autoescape=True,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.integration
 
 def audited(kafka: KafkaAddress, volume: Path, topic: str) -> Route:
     """A DelayTopic with an audit."""
-    audit = {"schedule": "H * * * *", "ledger": volume.as_uri()}
+    audit = {"schedule": "H * * * *", "ledger": volume.as_uri(), "tables": "Delta"}
     spec = {"source": {"topic": f"{topic}.source"}, "target": {"topic": f"{topic}.target"}}
     letters = {"deadLetter": {"topic": f"{topic}.dlq"}}
     connection = {"bootstrapServers": kafka.bootstrap_servers}
@@ -118,7 +119,7 @@ def topics_of(kafka: KafkaAddress, folder: Path) -> str:
 
 @pytest.mark.usefixtures("shared_spark")
 @pytest.mark.takes_long("carries out an audit")
-def test_the_verdict_of_an_audit_becomes_a_condition(kafka: KafkaAddress, tmp_path: Path) -> None:
+def test_the_verdict_of_an_audit_becomes_a_condition_and_a_row_of_a_table(kafka: KafkaAddress, tmp_path: Path) -> None:
     given = audited(kafka, tmp_path / "ledger", topics_of(kafka, tmp_path))
     container = Container.of(given, tmp_path)
 
@@ -126,6 +127,8 @@ def test_the_verdict_of_an_audit_becomes_a_condition(kafka: KafkaAddress, tmp_pa
 
     assert (container.program, code) == ("delaytopic", 0)
     assert container.condition()[:3] == (ConditionType.SLO_MET, ConditionStatus.TRUE, "Met")
+    [row] = DeltaTable(tmp_path / "ledger/tables/namespaces/shop/verdicts").to_pyarrow_table().to_pylist()
+    assert (row["delay_topic"], row["verdict"]) == (given.topic.full_name, "Met")
 
 
 @pytest.mark.usefixtures("shared_spark")

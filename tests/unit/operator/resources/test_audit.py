@@ -240,6 +240,30 @@ def test_reports_go_to_the_volume_or_beside_a_ledger_that_is_a_url() -> None:
         assert words[words.index("--output") + 1] == place
 
 
+@pytest.mark.parametrize(
+    ("audit", "of_class", "place"),
+    [
+        (URL, {"tables": "Delta"}, "s3a://audits/ledger/tables/classes/standard"),
+        (URL | {"tables": "Delta"}, None, "s3a://audits/ledger/tables/namespaces/shop"),
+        (URL | {"tables": "Delta"}, {"tables": "None"}, None),
+        (VOLUME | {"tables": "Delta"}, {}, "/var/lib/delaytopic/tables/classes/standard"),
+        (URL, {}, None),
+    ],
+)
+def test_tables_are_published_beside_reports_where_the_class_or_else_the_operator_says_so(
+    tmp_path: Path, audit: dict[str, Any], of_class: dict[str, Any] | None, place: str | None
+) -> None:
+    of = {"audit": of_class} if of_class is not None else None
+
+    assert options(audited(audit, of_class=of).audit(), tmp_path)["tables"] == place
+
+
+@pytest.mark.parametrize("ledger", ["hdfs://name/ledger", "gs://audits/ledger"])
+def test_tables_in_a_store_that_does_not_keep_them_safe_are_refused_at_the_operators_start(ledger: str) -> None:
+    with pytest.raises(InvalidDocument, match=r"audit\.tables: needs a volume, or a ledger in s3a:// or file://"):
+        audited(URL | {"ledger": ledger, "tables": "Delta"})
+
+
 def test_settings_of_spark_are_handed_on(tmp_path: Path) -> None:
     conf = {"spark.hadoop.fs.s3a.endpoint": "https://s3.example?a=b", "spark.sql.shuffle.partitions": "8"}
 
@@ -292,6 +316,7 @@ def test_a_volume_can_be_written_to_by_a_process_that_is_not_root() -> None:
         (None, VOLUME | URL, ["reports/shop"]),
         ({}, VOLUME, ["reports", "ledger/classes/standard"]),
         (None, URL, []),
+        (None, VOLUME | {"tables": "Delta"}, ["reports/shop", "tables/namespaces/shop", "ledger/namespaces/shop"]),
     ],
 )
 def test_an_audit_sees_of_the_volume_nothing_but_its_own_folders(
