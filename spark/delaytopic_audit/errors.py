@@ -6,7 +6,7 @@ AuditError
 +-- ReadingError       Kafka's: a range could not be read to its end; nothing was committed, run it again
 +-- LedgerError        the ledger's: it cannot be read or written
 |   +-- OvertakenError  another audit with the same ledger was quicker: what it wrote counts, and is whole
-+-- SparkMissingError  the machine's: no Spark, no Java, or no jars of the connector
++-- SparkMissingError  the machine's: no Spark, or no Java
 """
 
 from __future__ import annotations

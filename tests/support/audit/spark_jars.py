@@ -1,4 +1,4 @@
-"""The jars of the audit's image: Spark's Kafka connector, and S3. What `make prepare` does not find is downloaded."""
+"""The jars of the audit's image: S3. What `make prepare` does not find is downloaded."""
 
 from __future__ import annotations
 
