@@ -42,9 +42,8 @@ HISTORY_HOURS = (1, 720)
 @click.option(
     "--topics", type=click.IntRange(2), default=100, show_default=True, help="DelayTopics in one run, of sizes."
 )
-@click.option("--jars", default="", help="The official connector's jars, to measure it, too.")
-def main(only: tuple[str, ...], records: int, pending: int, topics: int, jars: str) -> None:
-    """Measure digests from Parquet, both readers, a cold audit of an hour, and the same beside a backlog or a history.
+def main(only: tuple[str, ...], records: int, pending: int, topics: int) -> None:
+    """Measure digests from Parquet, the reader, a cold audit of an hour, and the same beside a backlog or a history.
 
     `--only sizes` measures audits on a standalone Spark of one and two workers, from a tenth of the records to ten
     times as many, and of a hundred DelayTopics in one run. A missed goal is a result. Figures go to standard output
@@ -63,7 +62,7 @@ def main(only: tuple[str, ...], records: int, pending: int, topics: int, jars: s
                     work = Work(kafka.bootstrap_servers, _hour_ago_ms(), records, topics)
                     results[SIZES] = _sizes(work, Path(folder))
                 if ON_ONE_HOUR & set(chosen):
-                    results |= _on_kafka(kafka, Path(folder), chosen, records, pending, jars)
+                    results |= _on_kafka(kafka, Path(folder), chosen, records, pending)
     click.echo(json.dumps(results, indent=2, default=str))
 
 
@@ -93,14 +92,14 @@ def _history(hours: int, records: int, folder: Path) -> dict[str, object]:
 
 
 def _on_kafka(
-    kafka: KafkaServer, folder: Path, chosen: tuple[str, ...], records: int, pending: int, jars: str
+    kafka: KafkaServer, folder: Path, chosen: tuple[str, ...], records: int, pending: int
 ) -> dict[str, object]:
     results: dict[str, object] = {}
     start_ms = _hour_ago_ms()
     hour = hour_of_records(kafka.bootstrap_servers, "hour", records, start_ms)
     _say(f"produced {records:,} records and their deliveries")
     if "readers" in chosen:
-        results["readers"] = _readers(hour, folder, jars)
+        results["readers"] = _readers(hour)
     if "hour" in chosen:
         results["hour"] = _hour(hour, folder / "hour", "hour")
     if "backlog" in chosen:
@@ -121,13 +120,10 @@ def _sizes(work: Work, folder: Path) -> dict[str, object]:
     return {"runs": [size.to_document() for size in sizes], "secondsPerDelayTopic": beyond_the_first}
 
 
-def _readers(hour: Hour, folder: Path, jars: str) -> dict[str, object]:
-    results: dict[str, object] = {}
-    for reader in ("client", "connector") if jars else ("client",):
-        command = [sys.executable, "-m", "bench.audit.readers", hour.bootstrap_servers, hour.name, reader, jars]
-        cost = run_watched([*command, str(folder / f"read-by-{reader}")])
-        results[reader] = {**json.loads(cost.output), "peakMemoryMiB": cost.peak_mib}
-        _say(f"reader {reader}: {results[reader]}")
+def _readers(hour: Hour) -> dict[str, object]:
+    cost = run_watched([sys.executable, "-m", "bench.audit.readers", hour.bootstrap_servers, hour.name])
+    results = {**json.loads(cost.output), "peakMemoryMiB": cost.peak_mib}
+    _say(f"reader: {results}")
     return results
 
 

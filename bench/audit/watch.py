@@ -105,6 +105,11 @@ def run_watched(command: Sequence[str], workers: Sequence[int] = ()) -> Cost:
     )
 
 
+def family_cpu_seconds(root: int) -> float:
+    """Return the processor time of a process and of all that descend from it, those that have ended included."""
+    return sum(map(_ticks, _below(root, _children()))) / _TICKS_PER_SECOND
+
+
 def _children() -> dict[int, list[int]]:
     """Return the children of every process."""
     children: defaultdict[int, list[int]] = defaultdict(list)

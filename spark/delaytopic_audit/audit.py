@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import NamedTuple
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -26,7 +25,6 @@ from delaytopic_audit.pipeline.gathering import Reported, gather
 from delaytopic_audit.pipeline.ports import Progress
 from delaytopic_audit.pipeline.run import NobodyJudged, execute_plan
 from delaytopic_audit.reading.client import Reading, ReadingJob, read_by_client
-from delaytopic_audit.reading.connector import read_by_connector
 from delaytopic_audit.reading.facts import KafkaFacts
 from delaytopic_audit.reading.generations import Learned, in_force, learned_from, nothing_learned
 from delaytopic_audit.reading.planning import Request, TopicState, make_plan
@@ -40,13 +38,6 @@ _GROUPS_AT_ONCE = 16
 """To ask a group for its offsets is to wait, mostly for its coordinator."""
 Result = Report | AuditError
 """The verdict on a DelayTopic; or why there is none, where that is no fault of its topics."""
-
-
-class Reader(StrEnum):
-    """The reader of Kafka: the relay's client library in Python workers, or the official connector in the JVM."""
-
-    CLIENT = "client"
-    CONNECTOR = "connector"
 
 
 class Audited(NamedTuple):
@@ -68,7 +59,6 @@ class Options:
     ledger: str
     window_ms: int | None
     client: dict[str, str]
-    reader: Reader = Reader.CLIENT
     trusts_any_clock: bool = False
     restarts: bool = False
     since_ms: int | None = None
@@ -159,9 +149,7 @@ class Audit:
             return last
 
         def read(ranges: Mapping[int, Sequence[Range]]) -> DataFrame:
-            job = self._planner.job(plan, ranges)
-            by = read_by_client if self._options.reader is Reader.CLIENT else read_by_connector
-            return by(self._spark, job)
+            return read_by_client(self._spark, self._planner.job(plan, ranges))
 
         try:
             return execute_plan(plan, self._ledger, last, read, progress)

@@ -7,7 +7,7 @@ AuditError
 +-- LedgerError        the ledger's: it cannot be read or written
 |   +-- OvertakenError  another audit with the same ledger was quicker: what it wrote counts, and is whole
 +-- PublishingError    the published tables': they are as an earlier run left them; the next one makes up for it
-+-- SparkMissingError  the machine's: no Spark, no Java, or no jars of the connector
++-- SparkMissingError  the machine's: no Spark, or no Java
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from delaytopic_api import Duration, Settings
 from delaytopic_api.relay import KafkaClient
-from delaytopic_audit.audit import Audit, Audited, Options, Reader, Result, check_topics, reports_of
+from delaytopic_audit.audit import Audit, Audited, Options, Result, check_topics, reports_of
 from delaytopic_audit.errors import AuditError, SparkMissingError
 from delaytopic_audit.ledger import Ledger
 from delaytopic_audit.pipeline import Progress, silent
@@ -37,7 +37,7 @@ from delaytopic_cli.audit.publishing import (
 from delaytopic_cli.audit.rounds import Topics, audit_in_rounds
 from delaytopic_cli.audit.serving import LONGEST_WAIT_S, Verdicts, serving
 from delaytopic_cli.commands.options import client_settings, kafka_options, refuse_moved_clock, split_pair
-from delaytopic_process.command_line import NearChoice, listen_address
+from delaytopic_process.command_line import listen_address
 from delaytopic_process.errors import InputError
 
 SOONEST_MS: Final = 1_000
@@ -74,13 +74,6 @@ SOONEST_MS: Final = 1_000
     help="Folder or s3a:// URL to publish verdicts, minutes and findings in, as tables of Delta Lake.",
 )
 @click.option("--any-clock", is_flag=True, help="Take CreateTime for when records arrived.")
-@click.option(
-    "--reader",
-    type=NearChoice([str(each) for each in Reader]),
-    default=str(Reader.CLIENT),
-    show_default=True,
-    help="Who reads Kafka: the relays' client library, or Spark's official connector.",
-)
 @spark_options
 def run(**given: Any) -> int:
     """Audit the DelayTopics of a file together: each run goes on where the last one ended.
@@ -297,7 +290,6 @@ def _options(client: dict[str, str], given: dict[str, Any], now_ms: int) -> Opti
         ledger=given["ledger"],
         window_ms=_window_ms(given),
         client=client,
-        reader=Reader(given["reader"]),
         trusts_any_clock=given["any_clock"],
         restarts=given["restart"],
         since_ms=now_ms - given["since"].ms if given["since"] is not None else None,

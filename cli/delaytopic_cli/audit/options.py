@@ -97,7 +97,7 @@ def spark_options(command: F) -> F:
             default="",
             metavar="JAR,...",
             callback=lambda _ctx, _param, value: [jar for jar in value.split(",") if jar],
-            help="Jars for Spark, such as the connector's.",
+            help="Jars for Spark, such as those of S3.",
         ),
         click.option(
             "--conf",

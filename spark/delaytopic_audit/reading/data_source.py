@@ -35,7 +35,7 @@ class AuditSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the source's name; `kafka` is the official connector's."""
+        """Return the source's name; `kafka` is that of Spark's own connector."""
         return NAME
 
     def schema(self) -> StructType:

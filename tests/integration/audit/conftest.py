@@ -1,4 +1,4 @@
-"""One Spark session for all tests of the audit, with the official Kafka connector; DelayTopics of one real Kafka."""
+"""One Spark session for all tests of the audit, with the jars of S3; DelayTopics of one real Kafka."""
 
 from __future__ import annotations
 

@@ -62,8 +62,7 @@ def edited(
     edited = Edited(route.create_topics(**LOG_APPEND_TIME), folder)
     try:
         relay = route.start_relay().wait_until_delivering(PARTITIONS)
-        for ledger in ("client", "connector"):
-            assert edited.audit(spark, ledger, BEFORE, in_ms=0).verdict is Verdict.MET
+        assert edited.audit(spark, "early", BEFORE, in_ms=0).verdict is Verdict.MET
 
         send(route, SIX_SECONDS, [])
         sent = len(route.read(route.source))
@@ -94,11 +93,10 @@ def doubts(report: Report) -> list[str]:
     return [note for note in report.notes if "judged wrongly" in note or "could not be learned" in note]
 
 
-@pytest.mark.parametrize("reader", ["client", pytest.param("connector", marks=pytest.mark.nightly)])
 def test_the_audit_after_an_edit_has_no_finding_on_what_relays_read_by_the_rules_of_before(
-    spark: SparkSession, edited: Edited, reader: str
+    spark: SparkSession, edited: Edited
 ) -> None:
-    report = edited.audit(spark, reader, AFTER, reader=reader)
+    report = edited.audit(spark, "early", AFTER)
 
     assert {each.finding: each.records for each in report.findings} == {"dead-lettered": EACH}
     assert report.verdict is Verdict.MET

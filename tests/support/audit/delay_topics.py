@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from delaytopic_api import DelayTopic, Settings, load_document, resolve
 from delaytopic_api.relay import KafkaClient
-from delaytopic_audit.audit import Audit, Audited, Options, Reader
+from delaytopic_audit.audit import Audit, Audited, Options
 from delaytopic_audit.errors import AuditError
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.model.report import Report
@@ -119,7 +119,6 @@ def audit_of(
         ledger=str(topics[0].folder),
         window_ms=given.pop("window_ms", DAY_MS),
         client={},
-        reader=Reader(given.pop("reader", "client")),
         trusts_any_clock=any_clock,
         restarts=restart,
         **given,

@@ -1,4 +1,4 @@
-"""Jars for Spark: those of the audit's image, its Kafka connector and S3, and those that read Delta's tables.
+"""Jars for Spark: those of the audit's image, which are S3's, and those that read Delta's tables.
 
 What `make prepare` does not find is downloaded.
 """

@@ -1,4 +1,4 @@
-"""Both readers on a real broker: transactions, control records, holes and odd headers, cut anywhere."""
+"""The reader on a real broker: transactions, control records, holes and odd headers, cut anywhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from delaytopic_api.values import Dialect
 from delaytopic_audit.model.manifest import Range, Role
 from delaytopic_audit.model.words import Kind
 from delaytopic_audit.reading.client import RangeReader, Reading, ReadingJob, read_by_client
-from delaytopic_audit.reading.connector import read_by_connector
 from delaytopic_audit.reading.facts import KafkaFacts
 from delaytopic_audit.tables.schemas import EXTRACT
 
@@ -133,30 +132,9 @@ def test_the_client_reads_exactly_the_committed_records_of_any_range(
         assert offsets(topic, start, stop) == [offset for offset in committed if start <= offset < stop]
 
 
-def assert_readers_agree(spark: SparkSession, topic: AuditedTopic, start: int, end: int, expected: list[int]) -> None:
-    """Read a range both ways, and compare all columns with each other and the offsets with these."""
-    by_client = rows_of(read_by_client(spark, job_of(topic, start, end)))
-
-    assert rows_of(read_by_connector(spark, job_of(topic, start, end))) == by_client
-    assert sorted(row[EXTRACT.names.index("offset")] for row in by_client) == expected  # type: ignore[type-var]
-
-
-@pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")
-# Everything; from within a transaction to behind an aborted one; nothing but what is not handed out.
-@pytest.mark.parametrize(
-    ("start", "end"), [(0, 34), *(pytest.param(*part, marks=pytest.mark.nightly) for part in ((5, 12), (31, 34)))]
-)
-def test_both_readers_give_the_same_rows(
-    spark: SparkSession, transactional: tuple[AuditedTopic, list[int]], start: int, end: int
-) -> None:
-    topic, committed = transactional
-
-    assert_readers_agree(spark, topic, start, end, [offset for offset in committed if start <= offset < end])
-
-
-@pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")
+@pytest.mark.takes_long("a cold Spark takes its time for the first query")
 @pytest.mark.parametrize("dialect", [Dialect.BLACK_BOX, Dialect.SCHEDULER])
-def test_both_readers_give_the_same_rows_of_a_dialect_that_reads_values(
+def test_a_dialect_that_reads_values_is_read_by_what_they_say(
     spark: SparkSession, audited: MakeTopic, dialect: Dialect
 ) -> None:
     topic = audited(1)
@@ -172,19 +150,17 @@ def test_both_readers_give_the_same_rows_of_a_dialect_that_reads_values(
     edited = own.config.model_copy(update={"schedule": schedule})
     job = ReadingJob(client={}, readings=[own.model_copy(update={"config": edited})])
 
-    by_client = rows_of(read_by_client(spark, job))
+    kinds = Counter(row[EXTRACT.names.index("kind")] for row in rows_of(read_by_client(spark, job)))
 
-    assert rows_of(read_by_connector(spark, job)) == by_client
-    kinds = Counter(row[EXTRACT.names.index("kind")] for row in by_client)
     assert kinds[Kind.SCHEDULE] == (1 if dialect is Dialect.BLACK_BOX else 2)
 
 
-@pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")
+@pytest.mark.takes_long("a cold Spark takes its time for the first query")
 @pytest.mark.parametrize(
     ("latter", "wait_ms"),
     [(Dialect.NATIVE, 7_000), pytest.param(Dialect.BLACK_BOX, 9_000, marks=pytest.mark.nightly)],
 )
-def test_both_readers_give_the_same_rows_by_the_rules_of_their_offsets(
+def test_each_record_is_read_by_the_rules_of_its_offset(
     spark: SparkSession, audited: MakeTopic, latter: Dialect, wait_ms: int
 ) -> None:
     # Given rules with a default delay, others, and some of another version of the reader
@@ -199,12 +175,8 @@ def test_both_readers_give_the_same_rows_by_the_rules_of_their_offsets(
     generations = [former, latter_rules, reading(0, 3, reader=9)]
     job = ReadingJob(client={}, readings=[own.model_copy(update={"generations": generations})])
 
-    # When both read
-    by_client = rows_of(read_by_client(spark, job))
+    rows = [dict(zip(EXTRACT.names, row, strict=True)) for row in rows_of(read_by_client(spark, job))]
 
-    # Then each record is read by its own
-    assert rows_of(read_by_connector(spark, job)) == by_client
-    rows = [dict(zip(EXTRACT.names, row, strict=True)) for row in by_client]
     assert {row["offset"]: (row["kind"], _wait_ms(row)) for row in rows} == {
         **dict.fromkeys((0, 1), (Kind.SCHEDULE, 5_000)),
         2: (Kind.SCHEDULE, wait_ms),
@@ -216,10 +188,8 @@ def _wait_ms(row: dict[str, Any]) -> int | None:
     return None if row["due_ms"] is None else row["due_ms"] - row["append_ms"]
 
 
-@pytest.mark.takes_long("a cold Spark takes its time for the first query of each reader")
-def test_both_readers_give_the_same_rows_of_all_topics_of_a_delay_topic(
-    spark: SparkSession, audited: MakeTopic
-) -> None:
+@pytest.mark.takes_long("a cold Spark takes its time for the first query")
+def test_all_topics_of_a_delay_topic_are_read(spark: SparkSession, audited: MakeTopic) -> None:
     topic, letter = audited(1), DeadLetter("expired", "why", f"{unique('audited')}.source", 0, 1, 5)
     produce(topic, 3)
     producer = topic.producer()
@@ -235,16 +205,12 @@ def test_both_readers_give_the_same_rows_of_all_topics_of_a_delay_topic(
     ranges = [Range(topic=name, role=role, partition=0, start=0, end=end) for (name, role), end in ends.items()]
     job = ReadingJob(client={}, readings=[reading_of(topic, ranges)])
 
-    by_client = rows_of(read_by_client(spark, job))
+    kinds = Counter(row[EXTRACT.names.index("kind")] for row in rows_of(read_by_client(spark, job)))
 
-    assert rows_of(read_by_connector(spark, job)) == by_client
-    kinds = Counter(row[EXTRACT.names.index("kind")] for row in by_client)
     assert kinds == {Kind.SCHEDULE: 2, Kind.REJECT: 1, Kind.DELIVERED: 1, Kind.FOREIGN: 4, Kind.DEAD_LETTER: 1}
 
 
-def test_both_readers_give_the_same_rows_of_a_topic_with_compacted_holes(
-    spark: SparkSession, audited: MakeTopic
-) -> None:
+def test_a_topic_with_compacted_holes_is_read_to_its_end(audited: MakeTopic) -> None:
     topic = audited(1, **{"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"})
     now_ms = time.time_ns() // 1_000_000
     produce(topic, 8, append_ms=now_ms - 2_000)
@@ -253,8 +219,6 @@ def test_both_readers_give_the_same_rows_of_a_topic_with_compacted_holes(
     compacted = [14, 15, 16]  # the last of each of the two keys, and the segment that is open
 
     wait_for(lambda: offsets(topic, 0, 17) == compacted, lambda: f"there are {offsets(topic, 0, 17)}")
-
-    assert_readers_agree(spark, topic, 0, 17, compacted)
 
 
 def test_the_end_of_a_range_is_before_a_transaction_that_is_still_open(audited: MakeTopic) -> None:
@@ -274,9 +238,7 @@ def test_the_end_of_a_range_is_before_a_transaction_that_is_still_open(audited: 
     assert offsets(topic, 0, 12) == [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]
 
 
-def test_offsets_that_expired_are_a_row_with_the_reason_by_the_client_and_an_error_of_the_connector(
-    spark: SparkSession, audited: MakeTopic
-) -> None:
+def test_offsets_that_expired_are_a_row_with_the_reason(spark: SparkSession, audited: MakeTopic) -> None:
     topic = audited(1)
     produce(topic, 10)
     expire(topic, 4)
@@ -285,8 +247,6 @@ def test_offsets_that_expired_are_a_row_with_the_reason_by_the_client_and_an_err
 
     assert (row.kind, row.partition) == (Kind.UNREAD, 0)
     assert row.reason.startswith(f"{topic.source} partition 0: offset 0 is gone")
-    with pytest.raises(Exception, match=r"gone|OffsetOutOfRange|data loss|KafkaIllegalStateException|DATA_LOSS"):
-        read_by_connector(spark, job_of(topic, 0, 10)).collect()
 
 
 def expire(topic: AuditedTopic, before: int) -> None:

@@ -15,7 +15,6 @@ from delaytopic_api.relay import Ending, Outcome, RecordPlace, RelayConfig, Rela
 from delaytopic_api.values import Dialect
 from delaytopic_audit.model.manifest import Role
 from delaytopic_audit.model.words import FOLLOWS, Kind
-from delaytopic_audit.reading.connector import ConnectorMessage
 from delaytopic_audit.reading.decoding import ARROW, batch_of, decoder_for, id_hash_of
 from delaytopic_audit.tables.schemas import EXTRACT
 
@@ -162,23 +161,6 @@ def test_batches_have_the_columns_of_the_extract() -> None:
     assert batch_of({1: [row], 2: [row]}).column(0).to_pylist() == [1, 2]
     assert batch_of({}).num_rows == 0
     assert ARROW.names == EXTRACT.names
-
-
-def test_the_connectors_rows_read_like_the_clients_messages() -> None:
-    headers = [{"key": "deliver-at\0cut", "value": bytearray(b"5")}, {"key": "x", "value": None}]
-    row = {"topic": "a", "partition": 2, "offset": 7, "key": None, "headers": headers}
-    message = ConnectorMessage({**row, "timestampType": 1, "timestamp_ms": AT})
-
-    assert (message.topic(), message.partition(), message.offset()) == ("a", 2, 7)
-    assert (message.timestamp(), message.key(), message.value()) == ((2, AT), None, None)
-    assert message.headers() == [("deliver-at", b"5"), ("x", None)]
-
-
-def test_the_connectors_rows_with_unreadable_names_are_rejected_like_the_clients() -> None:
-    row = {"topic": "a", "partition": 2, "offset": 7, "key": b"k", "headers": [{"key": "\ufffd", "value": None}]}
-    message = ConnectorMessage({**row, "timestampType": 1, "timestamp_ms": AT})
-
-    assert decoder_for(Role.SOURCE, "a", CONFIG)(message)[0] == Kind.REJECT
 
 
 START, END = markers.start(3, 8, 5_000, b"k", b"v"), markers.end(3, 8)
