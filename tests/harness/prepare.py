@@ -28,7 +28,7 @@ from speedups.build import IN_PLACE, ExtensionError, compile_extension
 
 DOWNLOADS: Final[Mapping[str, Callable[[], object]]] = {
     "Kafka": kafka_runtime,
-    "Spark's jars for Kafka and S3": spark_jars,
+    "Spark's jars for S3": spark_jars,
     "Delta's jars for Spark": delta_jars,
     "Chromium": chromium_program,
     "a Redis with TLS": tls_redis_program,
