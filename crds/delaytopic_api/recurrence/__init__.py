@@ -1,7 +1,7 @@
 """Recurrence: the rules by which one record is delivered again and again, and the instants that follow from them. Pure.
 
 Time, zones and ids are arguments. `read_recurrence` takes the headers apart, `first_occurrence` and `next_occurrence`
-say what is delivered when, `upcoming` and `in_words` tell people.
+say what is delivered when, `upcoming` and `in_words` tell people. `passed_over` and `left_out` judge what was.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from __future__ import annotations
 from delaytopic_api.recurrence.occurrences import (
     MOST_MISSED_COUNTED,
     Occurrence,
+    Passed,
     first_occurrence,
+    left_out,
     next_occurrence,
+    passed_over,
     upcoming,
 )
 from delaytopic_api.recurrence.reading import (
@@ -37,6 +40,7 @@ __all__ = [
     "Local",
     "Missed",
     "Occurrence",
+    "Passed",
     "Recurrence",
     "RecurrenceError",
     "Rule",
@@ -45,7 +49,9 @@ __all__ = [
     "first_occurrence",
     "in_words",
     "instant_of_wall",
+    "left_out",
     "next_occurrence",
+    "passed_over",
     "read_recurrence",
     "upcoming",
 ]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from delaytopic_api.recurrence.rules import Missed, Recurrence, Rule
+from delaytopic_api.recurrence.rules import LAST_SLOT_MS, Missed, Recurrence, Rule
 from delaytopic_api.recurrence.zones import ZONES, Zones
 
 MOST_MISSED_COUNTED: Final = 1_000
@@ -59,6 +59,52 @@ def next_occurrence(
     None where no slot is left.
     """
     return _occurrence(recurrence, identity, occurrence.number + 1, occurrence.nominal_ms, now_ms, zones)
+
+
+class Passed(NamedTuple):
+    """The slots between an instant and the occurrence that follows."""
+
+    missed: int
+    """Those that the policy for missed slots left out."""
+    skipped: int = 0
+    """Those that it would have delivered."""
+    skipped_ms: int | None = None
+    """The first of these."""
+
+
+def passed_over(
+    recurrence: Recurrence, after_ms: int, following: Occurrence, now_ms: int, zones: Zones = ZONES
+) -> Passed:
+    """Return the slots between an instant and an occurrence that was chosen at another instant, or before that."""
+    zone, rule = zones(recurrence.zone), recurrence.rule
+    past_ms = now_ms - (following.due_ms - following.nominal_ms)
+    if recurrence.missed is Missed.LATEST:
+        # Whatever lies before a slot that is past; before one that is ahead nothing.
+        kept_ms = None if following.nominal_ms <= past_ms else rule.slot_after(after_ms, zone)
+    else:
+        kept_ms = rule.slot_after(max(after_ms, past_ms - _kept_for_ms(recurrence)), zone)
+    if kept_ms is None or kept_ms >= following.nominal_ms:
+        return Passed(_missed(rule, zone, after_ms, following.nominal_ms - 1))
+    skipped = _missed(rule, zone, kept_ms - 1, following.nominal_ms - 1)
+    return Passed(_missed(rule, zone, after_ms, kept_ms - 1), skipped, kept_ms)
+
+
+def left_out(recurrence: Recurrence, after_ms: int, zones: Zones = ZONES) -> tuple[int, int] | None:
+    """Return how many slots are left behind an instant, and from which instant on the policy for missed ones leaves all
+    of them out; None where none is left, or where it delivers one of them at any time.
+    """
+    zone, rule = zones(recurrence.zone), recurrence.rule
+    end_ms = LAST_SLOT_MS if recurrence.until_ms is None else min(recurrence.until_ms, LAST_SLOT_MS)
+    first_ms = rule.slot_after(after_ms, zone)
+    if first_ms is None or first_ms > end_ms or recurrence.missed is Missed.LATEST:
+        return None
+    from_ms = _newest(rule, first_ms, end_ms, zone) + _kept_for_ms(recurrence)
+    return _missed(rule, zone, after_ms, end_ms), from_ms
+
+
+def _kept_for_ms(recurrence: Recurrence) -> int:
+    """Return for how long a slot that is past is delivered where not the newest one is."""
+    return 0 if recurrence.missed is Missed.NONE or recurrence.catch_up_ms is None else recurrence.catch_up_ms + 1
 
 
 def upcoming(

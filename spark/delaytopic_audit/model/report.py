@@ -81,7 +81,7 @@ class Counts(Model):
     duplicated: int = 0
     """Arrived more than once."""
     copies: int = 0
-    """Arrivals beyond the first, in all."""
+    """Arrivals beyond the first of a record or of a slot, in all."""
     unwanted: int = 0
     """Arrived although withdrawn in good time, or although they could not be scheduled."""
     unknown: int = 0
@@ -102,6 +102,18 @@ class Counts(Model):
     """Outcomes beyond the first, in all."""
     untrue: int = 0
     """With an outcome that the other topics contradict."""
+    slots: int = 0
+    """Occurrences of records that recur: slots that somebody was to have a delivery for."""
+    slots_missed: int = 0
+    """Slots that have no occurrence, as they were past and `deliver-missed` leaves them out; of one record at a time
+    1,000 at most."""
+    slots_skipped: int = 0
+    """Slots that have no occurrence, although `deliver-missed` delivers them; bounded in the same way."""
+    slots_repeated: int = 0
+    """Occurrences that were delivered for a slot that was delivered before, or that their rule does not have, where
+    `guarantee: ExactlyOnce` promises none; else they are among `copies`."""
+    chains_broken: int = 0
+    """Occurrences that were delivered, and that nothing follows although their rule has another slot."""
 
 
 class Lateness(Model):
@@ -176,17 +188,18 @@ class Listed(Model):
     at_offset: int | None = None
     """The offset of its first arrival."""
     reason: str | None = None
-    """Of a dead letter; of an untrue outcome the word that it says."""
+    """Of a dead letter; of an untrue outcome the word that it says; of a broken chain and of a repeated slot that slot;
+    of slots that were skipped or missed, how many, and the first of them."""
 
 
 class FindingList(Model):
     """All records of which the same is to be said."""
 
     finding: str
-    """lost, duplicated, early, late, misdirected, unwanted, unknown, untold, told-twice, untrue, cancelled, replaced or
-    dead-lettered."""
+    """lost, duplicated, early, late, misdirected, unwanted, unknown, untold, told-twice, untrue, chains-broken,
+    slots-skipped, slots-repeated, cancelled, replaced, dead-lettered or slots-missed."""
     records: int
-    """The number of records."""
+    """The number of records; of slots that were skipped or missed, that of slots."""
     provisional: int
     """Of these, too young to be final: a late arrival may still heal them. Losses only."""
     listed: list[Listed]

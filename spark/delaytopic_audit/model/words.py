@@ -65,7 +65,9 @@ class Outcome(StrEnum):
 
 
 class Finding(StrEnum):
-    """A remark on a single record; the first ten are faults, the others only explain why it did not arrive."""
+    """A remark on a single record; all before `CANCELLED` are faults, the others only explain why it did not arrive, or
+    what did not follow it.
+    """
 
     LOST = "lost"
     DUPLICATED = "duplicated"
@@ -81,12 +83,20 @@ class Finding(StrEnum):
     """Has more than one outcome."""
     UNTRUE = "untrue"
     """Has an outcome that the other topics contradict."""
+    CHAINS_BROKEN = "chains-broken"
+    """Delivered, and the occurrence that its rule has next was not written."""
+    SLOTS_SKIPPED = "slots-skipped"
+    """Followed by an occurrence of a slot that others lie before, which were to be delivered."""
+    SLOTS_REPEATED = "slots-repeated"
+    """Delivered for a slot that was delivered before, or that its rule does not have."""
     CANCELLED = "cancelled"
     REPLACED = "replaced"
     DEAD_LETTERED = "dead-lettered"
+    SLOTS_MISSED = "slots-missed"
+    """Followed by an occurrence of a slot that others lie before, which its policy for missed ones leaves out."""
 
 
-FAULTS: Final = tuple(Finding)[:10]
+FAULTS: Final = tuple(Finding)[: list(Finding).index(Finding.CANCELLED)]
 
 
 def minute_of(moment_ms: int) -> int:

@@ -23,8 +23,8 @@ from delaytopic_audit.tables.schemas import COUNTS, PARTS, TELLING, WINDOWS
 MOST_LISTED = 100
 _FAULTS: Final = {
     ObjectiveName.TIMELY: ("late",),
-    ObjectiveName.COMPLETE: ("lost", "misdirected"),
-    ObjectiveName.UNIQUE: ("duplicated", "unwanted", "unknown"),
+    ObjectiveName.COMPLETE: ("lost", "misdirected", "chains_broken", "slots_skipped"),
+    ObjectiveName.UNIQUE: ("duplicated", "unwanted", "unknown", "slots_repeated"),
     ObjectiveName.NOT_EARLY: ("early",),
     ObjectiveName.TOLD: ("untold", "told_twice", "untrue"),
 }
@@ -201,13 +201,8 @@ class _Sums:
     def worst(self, verdicts: DataFrame, numbers: Sequence[int]) -> DataFrame:
         """Return the worst minutes of each of these DelayTopics, in the order of the report's."""
         minutes = verdicts.filter(_is_of(numbers)).groupBy("delay_topic", "minute").agg(*self._totals())
-        faults = sum(
-            (
-                sf.col(name)
-                for name in ("misdirected", "early", *_FAULTS[ObjectiveName.UNIQUE], *_FAULTS[ObjectiveName.TOLD])
-            ),
-            sf.col("lost"),
-        )
+        names = (name for usual in _FAULTS.values() for name in usual if name != "late")
+        faults = sum((sf.col(name) for name in names), sf.lit(0))
         counted = minutes.withColumn("faults", faults).withColumn("too_late", _late("late"))
         bad = counted.filter((sf.col("faults") > 0) | (sf.col("too_late") > 0))
         return _first(bad, MOST_WORST, sf.desc("faults"), sf.desc("too_late"), sf.asc("minute"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
@@ -13,13 +14,14 @@ from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.ledger.parts import Rewrite, next_parts
 from delaytopic_audit.model.manifest import CountedFrom, GradedUntil, MinuteRange, Part, Run
 from delaytopic_audit.model.words import Kind
-from delaytopic_audit.pipeline.members import Judged, Members
+from delaytopic_audit.pipeline.members import Judged, Members, places_of
 from delaytopic_audit.pipeline.ports import Progress
 from delaytopic_audit.tables.digests import compared, digests, merged
 from delaytopic_audit.tables.frames import is_kind, minute
 from delaytopic_audit.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
+from delaytopic_audit.tables.links import links, recur, weighed
 from delaytopic_audit.tables.minutes import deadline_within, ranges_of, within
-from delaytopic_audit.tables.schemas import COMMANDS, DIGESTS, GRADED, PARTS, RECORDS, WITHDRAWALS
+from delaytopic_audit.tables.schemas import CHAINED, COMMANDS, DIGESTS, GRADED, PARTS, RECORDS, WITHDRAWALS
 from delaytopic_audit.tables.telling import held_against_outcomes
 from delaytopic_audit.tables.verdicts import findings, histogram, sums, telling_minutes, verdicts
 
@@ -38,7 +40,7 @@ class Grading:
     beyond_retention: dict[int, int] = field(default_factory=dict)
     """Records of minutes that are forgotten."""
     awaited_minutes: dict[int, list[int]] = field(default_factory=dict)
-    """Minutes whose outcomes may be on their way."""
+    """Minutes of which outcomes, or occurrences that follow, may be on their way."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +102,14 @@ def grade(
     stay, rewritten, new = next_parts(before.parts, members.floor, closed, again)
     parts, awaited = {part.folder: part for part in stay}, dict[int, list[int]]()
     if minutes:
-        grader = _Grader(ledger, folder, table, graded, minutes, progress, any(members.telling.values()))
-        judged = grader.judged(runs)
+        places, tells = places_of(members.judged, ledger), any(members.telling.values())
+        grader = _Grader(ledger, folder, table, graded, minutes, progress, places, tells)
+        alike, joined, awaits = grader.judged(runs)
+        judged = [alike] if joined is None else [alike, joined]
         parts |= _Parts(ledger, folder, table, graded, rewritten, new).write(judged, members.thresholds)
-        if any(members.telling.values()):
-            awaited = _awaited(judged)
-        for frame in judged:
-            frame.unpersist()
+        if joined is not None:
+            awaited = _awaited(joined) if awaits else {}
+            joined.unpersist()
     return Grading(
         # A part that was written again is where it was: they are in the order in which they were graded first.
         parts=[parts.pop(part.folder) for part in before.parts if part.folder in parts] + list(parts.values()),
@@ -118,9 +121,9 @@ def grade(
     )
 
 
-def _awaited(judged: Sequence[DataFrame]) -> dict[int, list[int]]:
+def _awaited(joined: DataFrame) -> dict[int, list[int]]:
     found = dict[int, list[int]]()
-    for row in reduce(DataFrame.unionByName, judged).filter("awaited").select(*_KEY).distinct().collect():
+    for row in joined.filter("awaited").select(*_KEY).distinct().collect():
         found.setdefault(row.delay_topic, []).append(row.minute)
     return {number: sorted(minutes) for number, minutes in found.items()}
 
@@ -174,6 +177,14 @@ def _minutes_of(graded: DataFrame) -> list[Row]:
     return grouped.collect()
 
 
+class _Judged(NamedTuple):
+    """The records of graded minutes, those that were joined apart. `awaits`: of these, more may be on its way."""
+
+    alike: DataFrame
+    joined: DataFrame | None
+    awaits: bool
+
+
 @dataclass(frozen=True)
 class _Grader:
     """The judge of the graded minutes; `minutes` are those of any DelayTopic."""
@@ -184,44 +195,59 @@ class _Grader:
     graded: DataFrame
     minutes: Sequence[Row]
     progress: Progress
+    places: DataFrame
+    """Facts that are known of source partitions."""
     tells: bool
     """True: some DelayTopic has a topic of outcomes."""
 
-    def judged(self, runs: Sequence[Run]) -> list[DataFrame]:
-        """Return every record of the graded minutes, record by record where digests do not prove that all is well.
+    def judged(self, runs: Sequence[Run]) -> _Judged:
+        """Return every record of the graded minutes, those apart that are judged record by record, as digests do not
+        prove that all is well.
 
-        That is where they disagree, where ids were withdrawn, and in minutes that were graded before. To join is worth
-        remembering: that part is persisted.
+        That is where they disagree, where ids were withdrawn or recur, and in minutes that were graded before. To join
+        is worth remembering: that part is persisted.
         """
         records = self._records(runs).join(self.graded, [*_KEY]).join(sf.broadcast(self.table), "delay_topic")
-        withdrawn, odd = self._withdrawn(records, runs), {row.minute for row in self.minutes if row.is_odd}
-        if withdrawn is not None:
-            ended = withdrawn.select(*_KEY).distinct().withColumn("has_ended", sf.lit(True))
-            records = records.join(ended, [*_KEY], "left")
-            records = records.withColumn("is_odd", sf.col("is_odd") | sf.coalesce("has_ended", sf.lit(False)))
-            odd |= {row.minute for row in ended.select("minute").distinct().collect()}
+        withdrawn, linked = self._of_ids(records, runs)
+        odd = {row.minute for row in self.minutes if row.is_odd}
+        named = [each.select(*_KEY) for each in (withdrawn, linked) if each is not None]
+        if named:
+            apart = reduce(DataFrame.unionByName, named).distinct().withColumn("is_apart", sf.lit(True))
+            records = records.join(apart, [*_KEY], "left")
+            records = records.withColumn("is_odd", sf.col("is_odd") | sf.coalesce("is_apart", sf.lit(False)))
+            odd |= {row.minute for row in apart.select("minute").distinct().collect()}
         if not odd:
-            return [judged_alike(records)]
+            return _Judged(judged_alike(records), None, awaits=False)
         self.progress(f"joining {len(odd):,} minutes record by record")
         if withdrawn is None:
             withdrawn = self.ledger.read([], "withdrawn", WITHDRAWALS)
+        chained = weighed(linked) if linked is not None else self.ledger.read([], "linked", CHAINED)
         joined = records.filter(sf.col("is_odd") & deadline_within(ranges_of(odd)))
-        one_by_one = judged_one_by_one(joined, withdrawn)
+        one_by_one = judged_one_by_one(joined, withdrawn, chained)
         if self.tells:
             one_by_one = held_against_outcomes(one_by_one, joined, withdrawn, self._commands(runs))
-        return [judged_alike(records.filter(~sf.col("is_odd"))), one_by_one.persist()]
+        alike = judged_alike(records.filter(~sf.col("is_odd")))
+        return _Judged(alike, one_by_one.persist(), awaits=self.tells or linked is not None)
 
     def _commands(self, runs: Sequence[Run]) -> DataFrame:
         return self.ledger.read([run.folder for run in runs if run.commands], "commands", COMMANDS)
 
-    def _withdrawn(self, records: DataFrame, runs: Sequence[Run]) -> DataFrame | None:
+    def _of_ids(self, records: DataFrame, runs: Sequence[Run]) -> tuple[DataFrame | None, DataFrame | None]:
+        """Return what commands withdrew of these records, and the links of those that recur; None where nothing has an
+        id, or recurs.
+        """
         if not any(run.commands for run in runs):
-            return None
+            return None, None
         schedules = records.filter(is_kind(Kind.SCHEDULE, Kind.RULE))
         commands = self._commands(runs).filter(~is_kind(Kind.TOLD))
-        puts_off = not commands.filter(is_kind(Kind.POSTPONE) | sf.col("at_offset").isNotNull()).isEmpty()
-        ended = (postponements if puts_off else withdrawals)(schedules, commands)
-        return self.ledger.write(self.folder, "withdrawn", ended)
+        puts_off = is_kind(Kind.POSTPONE) | sf.col("at_offset").isNotNull()
+        there = commands.agg(sf.bool_or(puts_off).alias("puts_off"), sf.bool_or(recur()).alias("recurs")).first()
+        assert there is not None
+        ended = (postponements if there.puts_off else withdrawals)(schedules, commands)
+        withdrawn = self.ledger.write(self.folder, "withdrawn", ended)
+        if not there.recurs:
+            return withdrawn, None
+        return withdrawn, self.ledger.write(self.folder, "linked", links(schedules, commands, self.places))
 
     def _records(self, runs: Sequence[Run]) -> DataFrame:
         """Return the rows of these minutes, from the runs that have any of them."""

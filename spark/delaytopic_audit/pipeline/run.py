@@ -17,7 +17,7 @@ from delaytopic_audit.pipeline.members import Judged, Members, telling_of
 from delaytopic_audit.pipeline.ports import Progress, Read
 from delaytopic_audit.tables.schemas import RUNS
 
-STAGING = ("extract", "extract-of-named", "graded", "withdrawn")
+STAGING = ("extract", "extract-of-named", "graded", "withdrawn", "linked")
 EARLIER: Final = "earlier"
 """Of a run's folder: where it puts the tables of runs before it together."""
 

@@ -16,15 +16,29 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pydantic import ValidationError
 
 from delaytopic_api.errors import MalformedHeader
+from delaytopic_api.records import OCCURRENCE as OCCURRENCE_HEADER
 from delaytopic_api.records import RECEIPT, RESTATED, Headers, Receipt, parse_dead_letter
+from delaytopic_api.recurrence import Occurrence
 from delaytopic_api.relay import Ending, Outcome, RelayConfig
+from delaytopic_audit.model.chains import link_of
 from delaytopic_audit.model.manifest import Role, RulesFrom
-from delaytopic_audit.model.words import FOLLOWS, Kind
+from delaytopic_audit.model.words import Kind
 from delaytopic_audit.reading.generations import by_partition, read_rules
-from delaytopic_relay.core import OCCURRENCE, TO_BE_RESOLVED, Cancel, Dialect, Ignore, Postpone, Schedule, SourceMessage
+from delaytopic_relay.core import (
+    OCCURRENCE,
+    TO_BE_RESOLVED,
+    Cancel,
+    Dialect,
+    Ignore,
+    Postpone,
+    Reject,
+    Schedule,
+    SourceMessage,
+)
 from delaytopic_relay.dialects import dialect_for
 
 _LARGEST: Final = (1 << 63) - 1
+_OF_CHAINS: Final = (TO_BE_RESOLVED, OCCURRENCE)
 LOG_APPEND_TIME: Final = 2
 """Of the client library's kinds of timestamp the one that a broker gives."""
 
@@ -145,8 +159,8 @@ def _source_decoder(dialect: Dialect, default_target: str) -> Decode:
             kind = rule if command.control == TO_BE_RESOLVED else schedule
             at = (kind, partition, command.offset, command.due_ms, append_ms, by_broker)
             origin = None if command.rank is None else _origin(message)
-            follows = FOLLOWS if command.control == OCCURRENCE else None
-            return (*at, None, id_hash, target, None, origin, follows)
+            link = _link(command) if command.control in _OF_CHAINS else None
+            return (*at, None, id_hash, target, None, origin, link)
         if type(command) is Cancel and command.rank is None:
             at_cancel = (cancel, partition, command.offset, None, append_ms, by_broker)
             return (*at_cancel, None, id_hash_of(command.id), None, None, None, None)
@@ -157,9 +171,21 @@ def _source_decoder(dialect: Dialect, default_target: str) -> Decode:
             # What a relay withdraws it does for a command that is there, too: that one is judged by.
             at_ignored = (ignored, partition, command.offset, None, append_ms, by_broker)
             return (*at_ignored, None, None, None, None, None, None)
-        return (reject, partition, command.offset, None, append_ms, by_broker, None, None, None, None, None, None)
+        at_reject = (reject, partition, command.offset, None, append_ms, by_broker, None)
+        if type(command) is Reject and command.rank is not None:
+            # What a relay has written is refused by rules, such as `maxDelay`, of the offset that it got.
+            return (*at_reject, id_hash_of(command.id or b""), None, None, _origin(message), _link(command))
+        return (*at_reject, None, None, None, None, None)
 
     return decode
+
+
+def _link(command: Schedule | Reject) -> str:
+    """Return the text of the place in its chain of a record that recurs, or of an occurrence."""
+    headers, occurrence = command.headers or [], None
+    if command.rank is not None:
+        occurrence = Occurrence.parse(dict(headers).get(OCCURRENCE_HEADER), command.due_ms or 0)
+    return link_of(headers, command.id or b"", command.timestamp_ms or 0, occurrence).text()
 
 
 def _origin(message: Message) -> int:

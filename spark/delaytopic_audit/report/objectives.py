@@ -66,11 +66,6 @@ def bad_of(counts: Counts) -> int:
     return counts.late + counts.lost + counts.misdirected
 
 
-def bad_outcomes(counts: Counts) -> int:
-    """Count what is wrong with records on the topic of outcomes."""
-    return counts.untold + counts.told_twice + counts.untrue
-
-
 def due_of(counts: Counts) -> int:
     """Count the records that had to arrive and were not excused."""
     return counts.on_time + bad_of(counts)
@@ -100,14 +95,20 @@ def _of_all_records(counts: Counts, rules: Rules) -> list[Objective]:
     """Grade the objectives that hold for all records, whatever is excluded."""
     arrived = counts.delivered + counts.misdirected
     missing = counts.lost + counts.misdirected
-    bad = _bad_of_all(counts)
+    bad = bad_of_all(counts)
     promised = rules.guarantee is Guarantee.EXACTLY_ONCE
     said = {
-        ObjectiveName.COMPLETE: ((counts.lost, "lost"), (counts.misdirected, "on another topic than asked for")),
+        ObjectiveName.COMPLETE: (
+            (counts.lost, "lost"),
+            (counts.misdirected, "on another topic than asked for"),
+            (counts.chains_broken, "were to recur and do not"),
+            (counts.slots_skipped, "slots skipped"),
+        ),
         ObjectiveName.UNIQUE: (
             (counts.duplicated, "arrived more than once"),
             (counts.unwanted, "arrived although withdrawn or refused"),
             (counts.unknown, "arrived without a source record"),
+            (counts.slots_repeated, "arrived for a slot that had its delivery"),
         ),
         ObjectiveName.NOT_EARLY: ((counts.early, "arrived before they were due"),),
         ObjectiveName.TOLD: (
@@ -118,7 +119,7 @@ def _of_all_records(counts: Counts, rules: Rules) -> list[Objective]:
     }
     figures = {
         ObjectiveName.COMPLETE: (_ALL, counts.asked - missing),
-        ObjectiveName.UNIQUE: (_ALL, max(0, arrived - counts.duplicated - counts.unwanted)),
+        ObjectiveName.UNIQUE: (_ALL, max(0, arrived - counts.duplicated - counts.unwanted - counts.slots_repeated)),
         ObjectiveName.NOT_EARLY: (_ALL, max(0, arrived - counts.early)),
     }
     if rules.tells:
@@ -131,15 +132,16 @@ def _of_all_records(counts: Counts, rules: Rules) -> list[Objective]:
 
 def _bad_by_objective(minute: MinuteCounts, rules: Rules) -> dict[str, int]:
     further = {each.name: sum(bad_of(m.timely) for m in by_threshold([minute], each)) for each in rules.thresholds}
-    return {ObjectiveName.TIMELY: bad_of(minute.timely), **further, **_bad_of_all(minute.counts)}
+    return {ObjectiveName.TIMELY: bad_of(minute.timely), **further, **bad_of_all(minute.counts)}
 
 
-def _bad_of_all(counts: Counts) -> dict[str, int]:
+def bad_of_all(counts: Counts) -> dict[str, int]:
+    """Count what breaks each objective that holds for all records."""
     return {
-        ObjectiveName.COMPLETE: counts.lost + counts.misdirected,
-        ObjectiveName.UNIQUE: counts.duplicated + counts.unwanted + counts.unknown,
+        ObjectiveName.COMPLETE: counts.lost + counts.misdirected + counts.chains_broken + counts.slots_skipped,
+        ObjectiveName.UNIQUE: counts.duplicated + counts.unwanted + counts.unknown + counts.slots_repeated,
         ObjectiveName.NOT_EARLY: counts.early,
-        ObjectiveName.TOLD: bad_outcomes(counts),
+        ObjectiveName.TOLD: counts.untold + counts.told_twice + counts.untrue,
     }
 
 

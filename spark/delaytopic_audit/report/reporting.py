@@ -27,14 +27,14 @@ from delaytopic_audit.model.report import (
     WorstMinute,
 )
 from delaytopic_audit.model.rules import Rules, Threshold
-from delaytopic_audit.model.words import FAULTS, MINUTE_MS, Finding, bucket_value_ms
+from delaytopic_audit.model.words import MINUTE_MS, Finding, bucket_value_ms
 from delaytopic_audit.report.exhaustion import exhaustion
 from delaytopic_audit.report.objectives import (
     NONE,
     MinuteCounts,
     added,
     bad_of,
-    bad_outcomes,
+    bad_of_all,
     budget,
     budget_before,
     burn_rates,
@@ -109,7 +109,7 @@ def make_report(state: State, window: MinuteRange, gathered: Gathered, now_ms: i
     return Report(
         delay_topic=state.plan.delay_topic,
         verdict=Verdict.MISSED if missed else Verdict.MET,
-        sentence=_sentence(counts, missed) + _excused(excluded),
+        sentence=_sentence(counts, missed) + _slots(counts) + _excused(excluded),
         generated_at_ms=now_ms,
         source=state.plan.source,
         target=state.plan.target,
@@ -195,6 +195,12 @@ def _sentence(counts: Counts, missed: Sequence[Objective]) -> str:
     return f"{counts.asked:,} records: every one arrived or is accounted for, once, and on time as agreed."
 
 
+def _slots(counts: Counts) -> str:
+    """Return what became of the slots of records that recur, where there are any."""
+    missed = f", missed {counts.slots_missed:,}" if counts.slots_missed else ""
+    return f" Slots of what recurs: {counts.slots:,}{missed}." if counts.slots or missed else ""
+
+
 def _excused(excluded: Counts) -> str:
     due = due_of(excluded)
     return f" {due:,} records were due within exclusions, where lateness does not count." if due else ""
@@ -272,7 +278,7 @@ def _worst(minutes: Sequence[MinuteCounts]) -> list[WorstMinute]:
     def order(minute: MinuteCounts) -> tuple[int, int, int]:
         c = minute.counts
         return (
-            -(c.lost + c.misdirected + c.early + c.duplicated + c.unwanted + c.unknown + bad_outcomes(c)),
+            -(sum(bad_of_all(c).values())),
             -minute.timely.late,
             minute.minute,
         )
@@ -285,7 +291,7 @@ def _worst(minutes: Sequence[MinuteCounts]) -> list[WorstMinute]:
 
 def _findings(counts: Counts, gathered: Gathered) -> list[FindingList]:
     found = []
-    for finding in (*FAULTS, Finding.CANCELLED, Finding.REPLACED, Finding.DEAD_LETTERED):
+    for finding in Finding:
         records = getattr(counts, str(finding).replace("-", "_"))
         if records:
             provisional = gathered.provisional if finding is Finding.LOST else 0

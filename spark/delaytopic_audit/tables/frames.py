@@ -7,7 +7,8 @@ from pyspark.sql import functions as sf
 
 from delaytopic_api.records import FIRST_MEANT_MS
 from delaytopic_api.relay import Ending
-from delaytopic_audit.model.words import MINUTE_MS, Kind
+from delaytopic_audit.model.chains import BETWEEN
+from delaytopic_audit.model.words import FOLLOWS, MINUTE_MS, Kind
 from delaytopic_audit.tables.schemas import COMMANDS, OVERDUE, RECORDS
 
 _PLACE = ("delay_topic", "partition", "offset")
@@ -35,14 +36,22 @@ def asks(extract: DataFrame) -> DataFrame:
     return (
         extract.filter(is_kind(Kind.SCHEDULE, Kind.REJECT, Kind.RULE))
         .withColumn("deadline_ms", deadline)
+        # Its link is among the commands.
+        .withColumn("reason", sf.when(is_occurrence(), FOLLOWS))
         .select(*RECORDS.names)
     )
 
 
 def commands(extract: DataFrame) -> DataFrame:
-    """Return the commands that name an id, and what is told of cancels that met nothing."""
-    given = is_kind(Kind.SCHEDULE, Kind.CANCEL, Kind.POSTPONE, Kind.RULE) | is_denial()
-    return extract.filter(given & sf.col("id_hash").isNotNull()).select(*COMMANDS.names)
+    """Return the commands that name an id, refused occurrences too, and what is told of cancels that met nothing."""
+    given = is_kind(Kind.SCHEDULE, Kind.CANCEL, Kind.POSTPONE, Kind.RULE, Kind.REJECT) | is_denial()
+    link = sf.split(sf.when(is_kind(Kind.RULE) | is_occurrence(), sf.col("reason")), BETWEEN, 3)
+    parts = {
+        "slot_ms": link.getItem(0).try_cast("long"),
+        "next_ms": link.getItem(1).try_cast("long"),
+        "rule": sf.nullif(link.getItem(2), sf.lit("")),
+    }
+    return extract.filter(given & sf.col("id_hash").isNotNull()).withColumns(parts).select(*COMMANDS.names)
 
 
 def overdue(extract: DataFrame) -> DataFrame:
@@ -109,7 +118,8 @@ def is_put_off() -> Column:
 
 def is_occurrence() -> Column:
     """Return the condition that a row is an ask that a relay has written for a record that recurs."""
-    return is_kind(Kind.SCHEDULE) & sf.col("at_offset").isNotNull() & sf.col("reason").isNotNull()
+    written = is_kind(Kind.SCHEDULE, Kind.REJECT) & sf.col("at_offset").isNotNull()
+    return written & sf.col("reason").isNotNull()
 
 
 def answered(found: DataFrame, known_asks: DataFrame, places: DataFrame) -> DataFrame:

@@ -38,12 +38,16 @@ def judged_alike(records: DataFrame) -> DataFrame:
         sf.when(delivered, sf.col("append_ms") - sf.col("deadline_ms")).alias("lateness_ms"),
         *(*_PLACE, "reason"),
         *_not_told(),
+        sf.lit(False).alias("awaited"),
+        *_of_no_chain(),
     ).select(*JUDGED.names)
 
 
-def judged_one_by_one(records: DataFrame, withdrawn: DataFrame) -> DataFrame:
-    """Judge minutes whose digests disagree, or that hold withdrawn schedules: join asks and outcomes by coordinates."""
-    joined = _joined(records).join(withdrawn, ["minute", *_SOURCE], "left")
+def judged_one_by_one(records: DataFrame, withdrawn: DataFrame, chained: DataFrame) -> DataFrame:
+    """Judge minutes whose digests disagree, or that hold withdrawn schedules or occurrences: join asks and outcomes by
+    coordinates.
+    """
+    joined = _joined(records).join(withdrawn, ["minute", *_SOURCE], "left").join(chained, ["minute", *_SOURCE], "left")
     delivered = sf.col("deliveries") > 0
     # What was put off, and delivered at its old time all the same, arrives twice.
     ended = sf.coalesce("certain", sf.lit(False)) | sf.col("moved_ms").isNotNull() | sf.col("recurs")
@@ -61,6 +65,7 @@ def judged_one_by_one(records: DataFrame, withdrawn: DataFrame) -> DataFrame:
             *(sf.coalesce(f"first.{name}", f"letter.{name}").alias(name) for name in _PLACE),
             sf.col("letter.reason").alias("reason"),
             *_not_told(),
+            *_in_chain(),
         )
         .select(*JUDGED.names)
     )
@@ -69,7 +74,41 @@ def judged_one_by_one(records: DataFrame, withdrawn: DataFrame) -> DataFrame:
 def _not_told() -> list[Column]:
     """Return the columns of what a topic of outcomes tells, where nobody is told anything."""
     nothing = {"outcomes": sf.lit(0).cast("long"), "untold": sf.lit(False), "untrue": sf.lit(None).cast("string")}
-    return [*(column.alias(name) for name, column in nothing.items()), sf.lit(False).alias("awaited")]
+    return [column.alias(name) for name, column in nothing.items()]
+
+
+def _of_no_chain() -> list[Column]:
+    """Return the columns of what recurs, where nothing does."""
+    nothing = {name: sf.lit(None).cast("long") for name in ("slot_ms", "next_ms", "skipped_ms")}
+    nothing |= {name: sf.lit(0).cast("long") for name in ("missed", "skipped")}
+    nothing |= {name: sf.lit(False) for name in ("repeats", "breaks")}
+    return [column.alias(name) for name, column in nothing.items()]
+
+
+def _in_chain() -> list[Column]:
+    """Return the columns of what recurs, and whether a run after this one may read more of it.
+
+    The occurrence that follows is written with the delivery of the one before it. So one that was delivered breaks its
+    chain if nothing follows it, unless a command ended it or its policy leaves out all slots that are left by then.
+    """
+    delivered, follows = sf.col("deliveries") > 0, sf.col("is_followed")
+    arrived_ms = sf.col("first.append_ms")
+    ends = sf.coalesce(arrived_ms >= sf.col("ends_ms"), sf.lit(False))
+    alone = sf.col("slot_ms").isNotNull() & sf.col("next_ms").isNotNull() & ~follows & ~sf.col("is_surplus")
+    lacks = sf.coalesce(alone & delivered & sf.col("by").isNull() & ~ends, sf.lit(False))
+    is_recent = sf.coalesce(arrived_ms > sf.col("settled_ms"), sf.lit(False))
+    left_out = sf.coalesce(follows | (delivered & ends), sf.lit(False))
+    columns = {
+        "awaited": lacks & is_recent,
+        "slot_ms": sf.col("slot_ms"),
+        "next_ms": sf.col("next_ms"),
+        "missed": sf.when(left_out, sf.col("missed")).otherwise(0),
+        "skipped": sf.coalesce("skipped", sf.lit(0)),
+        "skipped_ms": sf.col("skipped_ms"),
+        "repeats": sf.coalesce(sf.col("is_surplus") & delivered, sf.lit(False)),
+        "breaks": lacks & ~is_recent,
+    }
+    return [column.alias(name) for name, column in columns.items()]
 
 
 def _joined(records: DataFrame) -> DataFrame:
@@ -104,6 +143,8 @@ def _outcome() -> Column:
         .when(sf.col("by") == int(Kind.CANCEL), str(Outcome.CANCELLED))
         .when(sf.col("by").isin(int(Kind.SCHEDULE), int(Kind.RULE)), str(Outcome.REPLACED))
         .when(sf.col("recurs") & sf.col("resolved"), str(Outcome.REPLACED))
+        # Without transactions an occurrence may be written twice, and one of both is delivered.
+        .when(sf.col("is_surplus") & ~sf.col("tells_once"), str(Outcome.REPLACED))
         .otherwise(lost)
     )
     of_reject = sf.when(letters, str(Outcome.DEAD_LETTERED)).otherwise(lost)

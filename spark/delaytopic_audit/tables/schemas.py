@@ -44,8 +44,9 @@ EXTRACT: Final = _table(
 )
 """One row a record read. `partition` and `offset` are always those of the source record. `append_ms` is the record's
 own timestamp, `by_broker` whether it is LogAppendTime. `topic` is where an ask wants to go, and where an outcome is.
-`at_offset` of an ask is the source offset of the one that was put off, and that it stands for; with the reason
-`FOLLOWS` it is that of the record, or of its occurrence, that it comes after."""
+`at_offset` of an ask is the source offset of the one that was put off, and that it stands for; with a reason it is that
+of the record, or of its occurrence, that it comes after. Such a reason is a link, as text, which a record that recurs
+has, too."""
 
 READ: Final = StructType(EXTRACT.fields[1:])
 """The same of records as a reader makes it, before it is told of which DelayTopic they are."""
@@ -79,8 +80,13 @@ COMMANDS: Final = _table(
     kind=_BYTE,
     due_ms=_LONG,
     at_offset=_LONG,
+    slot_ms=_LONG,
+    next_ms=_LONG,
+    rule=_TEXT,
 )
-"""Schedules and cancels with an id, what puts one off, and the places of cancels that are told to have met nothing."""
+"""Schedules and cancels with an id, what puts one off, and the places of cancels that are told to have met nothing.
+
+What recurs has its `rule`, an occurrence its slot, and either the slot that has to follow, where one is left."""
 
 OVERDUE: Final = _table(delay_topic=_INT, partition=_INT, offset=_LONG, append_ms=_LONG)
 """Schedules that were due before they were appended: their outcomes don't know their deadline."""
@@ -110,6 +116,44 @@ WITHDRAWALS: Final = _table(
 One that is put off has its new time between `from_ms`, which was surely read in time, and `until_ms`. `by_offset` is
 where the command is, and `withdrawn_ms` when it was appended."""
 
+LINKS: Final = _table(
+    delay_topic=_INT,
+    minute=_LONG,
+    partition=_INT,
+    offset=_LONG,
+    slot_ms=_LONG,
+    next_ms=_LONG,
+    rule=_TEXT,
+    is_surplus=_TRUTH,
+    to_slot_ms=_LONG,
+    to_due_ms=_LONG,
+    to_ms=_LONG,
+    settled_ms=_LONG,
+    tells_once=_TRUTH,
+)
+"""Records that recur and occurrences of graded minutes, each with its own slot, the one that has to follow by its rule,
+and the occurrence that does, chosen by `to_ms` at the latest. `is_surplus`: another occurrence has its slot, or its
+rule has no such slot there."""
+
+CHAINED: Final = _table(
+    delay_topic=_INT,
+    minute=_LONG,
+    partition=_INT,
+    offset=_LONG,
+    slot_ms=_LONG,
+    next_ms=_LONG,
+    is_surplus=_TRUTH,
+    missed=_LONG,
+    skipped=_LONG,
+    skipped_ms=_LONG,
+    is_followed=_TRUTH,
+    ends_ms=_LONG,
+    settled_ms=_LONG,
+    tells_once=_TRUTH,
+)
+"""The same, weighed: how many slots between it and what follows were missed by its policy, and how many were skipped
+against it, from `skipped_ms` on. Where nothing follows, nothing need from `ends_ms` on, and `missed` are all."""
+
 JUDGED: Final = _table(
     delay_topic=_INT,
     minute=_LONG,
@@ -130,19 +174,28 @@ JUDGED: Final = _table(
     untold=_TRUTH,
     untrue=_TEXT,
     awaited=_TRUTH,
+    slot_ms=_LONG,
+    repeats=_TRUTH,
+    next_ms=_LONG,
+    missed=_LONG,
+    skipped=_LONG,
+    skipped_ms=_LONG,
+    breaks=_TRUTH,
 )
 """One row for each source record of a graded minute, and for each outcome without one.
 
 `outcomes` is the number of its records on the topic of outcomes, `untrue` the word of one that is not true. `awaited`:
-its outcome may be on its way."""
+its outcome, or what follows it, may be on its way. An occurrence has its slot, and `repeats` one that was delivered. Of
+the slots from `next_ms` on some were missed, some skipped, or no occurrence follows: `breaks`."""
 
 COUNTS: Final = (
     *("asked", "delivered", "on_time", "late", "early", "lost", "misdirected", "duplicated", "copies"),
     *("unwanted", "unknown", "cancelled", "replaced", "dead_lettered"),
     *("told", "untold", "told_twice", "retold", "untrue"),
+    *("slots", "slots_missed", "slots_skipped", "slots_repeated", "chains_broken"),
 )
 TELLING: Final = tuple(
-    name for name in COUNTS if name not in ("asked", "delivered", "on_time", "copies", "told", "retold")
+    name for name in COUNTS if name not in ("asked", "delivered", "on_time", "copies", "told", "retold", "slots")
 )
 """The counts of what findings speak of."""
 VERDICTS: Final = _table(

@@ -19,7 +19,7 @@ from delaytopic_audit.tables.schemas import JUDGED
 _SOURCE: Final = ("delay_topic", "partition", "offset")
 _KEY: Final = ("minute", *_SOURCE)
 _ENDED_AT: Final = ("append_ms", "topic", "at_partition", "at_offset")
-_OF_TELLING: Final = ("outcomes", "untold", "untrue", "awaited")
+_OF_TELLING: Final = ("outcomes", "untold", "untrue")
 
 
 def held_against_outcomes(
@@ -53,7 +53,7 @@ def held_against_outcomes(
             "outcomes": sf.coalesce(sf.size("said"), sf.lit(0)).cast("long"),
             "untold": sf.col("is_untold") & ~sf.col("is_recent"),
             "untrue": sf.when(~sf.col("is_recent"), sf.col("untrue")),
-            "awaited": sf.col("is_recent") & wrong,
+            "awaited": sf.coalesce("awaited", sf.lit(False)) | (sf.col("is_recent") & wrong),
         }
     ).select(*JUDGED.names)
 

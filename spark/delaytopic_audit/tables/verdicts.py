@@ -39,7 +39,7 @@ def sums(judged: DataFrame, thresholds: Sequence[int]) -> DataFrame:
         sf.count_if(delivered & ~in_time).alias("late"),
         sf.count_if(sf.col("early")).alias("early"),
         sf.count_if(_is_duplicated()).alias("duplicated"),
-        sf.sum(sf.when(_is_duplicated(), sf.col("copies") - 1).otherwise(0)).alias("copies"),
+        sf.sum(sf.when(_is_duplicated(), sf.col("copies") - 1).otherwise(0) + _repeats().cast("long")).alias("copies"),
         sf.count_if(sf.col("unwanted")).alias("unwanted"),
         sf.sum(sf.when(unknown, sf.col("copies")).otherwise(0)).alias("unknown"),
         sf.max("lateness_ms").alias("latest_ms"),
@@ -49,6 +49,10 @@ def sums(judged: DataFrame, thresholds: Sequence[int]) -> DataFrame:
         sf.count_if(_is_told_twice()).alias("told_twice"),
         sf.sum(sf.greatest(sf.col("outcomes") - 1, sf.lit(0))).alias("retold"),
         sf.count_if(sf.col("untrue").isNotNull()).alias("untrue"),
+        sf.count_if(sf.col("slot_ms").isNotNull()).alias("slots"),
+        *(sf.sum(sf.coalesce(name, sf.lit(0))).alias(f"slots_{name}") for name in ("missed", "skipped")),
+        sf.count_if(_is_repeated()).alias("slots_repeated"),
+        sf.count_if(sf.col("breaks")).alias("chains_broken"),
         *(
             sf.count_if(delivered & (sf.col("lateness_ms") <= each_ms)).alias(_within(each_ms))
             for each_ms in thresholds
@@ -96,12 +100,25 @@ def findings(judged: DataFrame) -> DataFrame:
         Finding.UNTOLD: sf.col("untold"),
         Finding.TOLD_TWICE: _is_told_twice(),
         Finding.UNTRUE: sf.col("untrue").isNotNull(),
+        Finding.CHAINS_BROKEN: sf.col("breaks"),
+        Finding.SLOTS_SKIPPED: sf.col("skipped") > 0,
+        Finding.SLOTS_REPEATED: _is_repeated(),
+        Finding.SLOTS_MISSED: sf.col("missed") > 0,
     }
     names = sf.filter(
         sf.array(*(sf.when(holds, str(name)) for name, holds in said.items())), lambda name: name.isNotNull()
     )
     rows = judged.withColumn("findings", names).filter(sf.size("findings") > 0)
-    reason = sf.when(sf.col("finding") == str(Finding.UNTRUE), sf.col("untrue")).otherwise(sf.col("reason"))
+    reasons = {
+        Finding.UNTRUE: sf.col("untrue"),
+        Finding.CHAINS_BROKEN: _moment("next_ms"),
+        Finding.SLOTS_SKIPPED: _from("skipped", "skipped_ms"),
+        Finding.SLOTS_REPEATED: _moment("slot_ms"),
+        Finding.SLOTS_MISSED: _from("missed", "next_ms"),
+    }
+    reason = sf.coalesce(
+        *(sf.when(sf.col("finding") == str(name), text) for name, text in reasons.items()), sf.col("reason")
+    )
     return rows.withColumn("finding", sf.explode("findings")).withColumn("reason", reason).select(*FINDINGS.names)
 
 
@@ -127,6 +144,23 @@ def _is(outcome: Outcome) -> Column:
 
 def _is_told_twice() -> Column:
     return (sf.col("outcomes") > 1) & sf.col("tells_once")
+
+
+def _moment(name: str) -> Column:
+    """Return an instant as people read it; sessions are in UTC."""
+    return sf.date_format(sf.timestamp_millis(name), "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
+
+
+def _from(number: str, name: str) -> Column:
+    return sf.concat_ws(" from ", sf.col(number), _moment(name))
+
+
+def _repeats() -> Column:
+    return sf.coalesce("repeats", sf.lit(False))
+
+
+def _is_repeated() -> Column:
+    return _repeats() & sf.col("tells_once")
 
 
 def _is_duplicated() -> Column:

@@ -1,4 +1,6 @@
-"""The audit of what a real relay tells: all of it is true, and what is taken away or falsified is found."""
+"""The audit of what a real relay delivers, writes again and tells: nothing is wrong with it, and all that it tells is
+true. What is taken away or falsified is found.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ from tests.support.relay.route import LOG_APPEND_TIME, ClientHeaders, Route, Ser
 
 from delaytopic_api.relay import Ending, Outcome
 from delaytopic_audit.model.report import Report
+from delaytopic_audit.model.words import FAULTS
 from delaytopic_audit.pipeline.gathering import current
 from delaytopic_gateway.client.raw_records import RawRecord
 
@@ -28,17 +31,21 @@ pytestmark = [
 ]
 
 EACH, OCCURRENCES, PARTITIONS = 10, 3, 2
-FAULTS = ("lost", "duplicated", "early", "unwanted", "untold", "told-twice", "untrue")
+LATE = [("deliver-cron", b"0 0 1 1 *"), ("deliver-tz", b"Europe/Berlin"), ("deliver-until", b"2001-01-01T00:00:00Z")]
+"""Nothing of it is left when it is read."""
 Found = dict[str, set[tuple[int, int]]]
 
 
 def asked() -> Iterator[Sent]:
-    """Yield schedules that end in each way there is, cancels of nothing, and records that recur."""
+    """Yield schedules that end in each way there is, cancels of nothing, and records that recur.
+
+    Some of these recur to their end, some are cancelled on their way, and of some nothing is left.
+    """
     later = at(now_ms() + 1_800_000)
+    cancel: ClientHeaders = [("deliver-action", b"cancel")]
     for number in range(EACH):
-        key, ids = b"%d" % number, [("deliver-id", b"%s-%d" % (name, number)) for name in (b"c", b"r", b"n", b"e")]
-        cancelled, replaced, nobody, every = ids
-        cancel: ClientHeaders = [("deliver-action", b"cancel")]
+        key, ids = b"%d" % number, [("deliver-id", b"%c-%d" % (name, number)) for name in b"crnehl"]
+        cancelled, replaced, nobody, every, hourly, late = ids
         yield Sent(key, b"plain", [at(now_ms() + 100 * number)])
         yield Sent(key, b"cancelled", [later, cancelled])
         yield Sent(key, None, [*cancel, cancelled])
@@ -47,14 +54,18 @@ def asked() -> Iterator[Sent]:
         yield Sent(key, None, [*cancel, nobody])
         yield Sent(key, b"unreadable", [("deliver-at", b"soon")])
         yield Sent(key, b"recurs", [every, ("deliver-every", b"1s"), ("deliver-count", b"%d" % OCCURRENCES)])
+        yield Sent(key, b"hourly", [hourly, ("deliver-every", b"1h")])
+        yield Sent(key, b"over", [late, *LATE])
+    for number in range(EACH):
+        yield Sent(b"%d" % number, None, [*cancel, ("deliver-id", b"h-%d" % number)])
 
 
 ENDS = {
     Ending.DELIVERED: EACH * (2 + OCCURRENCES),
-    Ending.CANCELLED: EACH,
+    Ending.CANCELLED: EACH * 2,
     Ending.REPLACED: EACH,
     Ending.NOT_PENDING: EACH,
-    Ending.DEAD_LETTERED: EACH,
+    Ending.DEAD_LETTERED: EACH * 2,
 }
 
 
@@ -93,7 +104,8 @@ def audited(route: Route, spark: SparkSession, folder: Path, outcomes: str) -> t
     found: Found = defaultdict(set)
     for row in current(ledger, commit, "findings").collect():
         found[row.finding].add((row.partition, row.offset))
-    return report, {finding: places for finding, places in found.items() if finding in FAULTS}
+    # How late a relay on a busy machine is, is no matter here.
+    return report, {finding: places for finding, places in found.items() if finding in FAULTS and finding != "late"}
 
 
 def copy_of(route: Route, name: str, records: Sequence[tuple[RawRecord, bytes | None]]) -> str:
@@ -112,7 +124,9 @@ def copy_of(route: Route, name: str, records: Sequence[tuple[RawRecord, bytes | 
     return topic
 
 
-def test_the_audit_finds_all_true_that_a_relay_tells(spark: SparkSession, route: Route, tmp_path: Path) -> None:
+def test_the_audit_finds_nothing_wrong_with_what_a_relay_delivers_and_all_true_that_it_tells(
+    spark: SparkSession, route: Route, tmp_path: Path
+) -> None:
     told = copy_of(route, "copied", [(each, each.value) for each in route.read(route.outcomes)])
 
     report, found = audited(route, spark, tmp_path, told)
@@ -121,6 +135,8 @@ def test_the_audit_finds_all_true_that_a_relay_tells(spark: SparkSession, route:
     assert {each.name: (each.bad, str(each.verdict)) for each in report.objectives}["Told"] == (0, "Met")
     assert report.counts is not None
     assert report.counts.delivered == ENDS[Ending.DELIVERED]
+    assert report.counts.dead_lettered == ENDS[Ending.DEAD_LETTERED]
+    assert report.counts.slots >= EACH * OCCURRENCES
 
 
 def test_an_outcome_that_is_taken_away_and_one_that_is_falsified_are_found_by_their_coordinates(

@@ -13,7 +13,8 @@ from delaytopic_audit.model.words import FOLLOWS, MINUTE_MS, Kind, bucket_value_
 from delaytopic_audit.tables import frames as tables
 from delaytopic_audit.tables.digests import compared, digests, merged
 from delaytopic_audit.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
-from delaytopic_audit.tables.schemas import COMMANDS, COUNTS, EXTRACT, JUDGED, PLACES, RECORDS, WITHDRAWALS
+from delaytopic_audit.tables.links import links, weighed
+from delaytopic_audit.tables.schemas import CHAINED, COMMANDS, COUNTS, EXTRACT, JUDGED, PLACES, RECORDS, WITHDRAWALS
 from delaytopic_audit.tables.verdicts import bucket_of, findings, sums, verdicts
 
 M = MINUTE_MS
@@ -248,7 +249,7 @@ def test_what_is_put_off_to_the_time_that_was_promised_counts_as_replaced(spark:
     records = frame(spark, RECORDS, *(ask(offset, 5) for offset in moves), *put_off, *both, put_off[0] | {"offset": 7})
     ended = [{**promised, **window, "offset": offset} for offset in moves]
 
-    judged = judged_one_by_one(ruled(records), frame(spark, WITHDRAWALS, *ended)).collect()
+    judged = judged_one_by_one(ruled(records), frame(spark, WITHDRAWALS, *ended), frame(spark, CHAINED)).collect()
 
     assert {row.offset: (row.outcome, row.copies, row.unwanted) for row in judged} == {
         0: ("replaced", 0, False),
@@ -289,7 +290,7 @@ def test_what_recurs_is_followed_by_its_first_occurrence_or_is_a_dead_letter_or_
     )
     ended = [{"minute": 0, "partition": 0, "offset": 3, "by": int(Kind.CANCEL), "certain": True}]
 
-    judged = judged_one_by_one(ruled(records), frame(spark, WITHDRAWALS, *ended)).collect()
+    judged = judged_one_by_one(ruled(records), frame(spark, WITHDRAWALS, *ended), frame(spark, CHAINED)).collect()
 
     assert {row.offset: (row.outcome, row.copies, row.unwanted) for row in judged} == {
         0: ("replaced", 0, False),
@@ -311,6 +312,79 @@ def test_a_cancel_ends_the_occurrence_that_was_written_behind_it(spark: SparkSes
     assert {row.offset: (row.by, row.certain) for row in found} == {
         1: (Kind.CANCEL, False),
         3: (Kind.CANCEL, True),
+    }
+
+
+def in_chain(offset: int, after: int | None, hour: int | None, at_hour: float, **more: Any) -> dict[str, Any]:
+    """A record that recurs each hour, or an occurrence of it that follows another record; written at an hour."""
+    slot_ms = None if hour is None else hour * HOUR_MS
+    row = recurs(offset) if after is None else ask(offset, slot_ms or 0, reason=FOLLOWS)
+    own = {"at_offset": after, "slot_ms": slot_ms, "next_ms": (slot_ms or 0) + HOUR_MS, "rule": EACH_HOUR, "id_hash": 1}
+    return row | own | {"append_ms": int(at_hour * HOUR_MS)} | more
+
+
+HOUR_MS, EACH_HOUR = 3_600_000, '{"deliver-every": "1h"}'
+CHAIN = [
+    in_chain(0, None, None, 0),
+    *(in_chain(1, 0, 1, 0), in_chain(2, 1, 2, 1), in_chain(3, 2, 5, 5.5), in_chain(4, 3, 7, 5.6)),
+    *(in_chain(5, 3, 7, 5.6), in_chain(6, 4, 8, 7), in_chain(7, 6, 9, 8, kind=int(Kind.REJECT))),
+    *(in_chain(9, None, None, 8.5), in_chain(10, 9, 1, 8.6), in_chain(11, 10, 3, 8.7), in_chain(12, 11, 99, 99)),
+]
+"""Two chains of one id. In the first an occurrence is written late, one too far ahead, this one twice, and the last is
+refused; in the second all are late, and the last is not read."""
+
+
+def test_each_link_of_a_chain_knows_what_follows_it_and_how_many_slots_lie_between(spark: SparkSession) -> None:
+    schedules = ruled(frame(spark, RECORDS, *CHAIN[:-1]), settled_ms=0)
+    known = places(spark, unjudged=[(12, 13)])
+
+    found = weighed(links(schedules, frame(spark, COMMANDS, *CHAIN[:-1]), known)).collect()
+
+    hours = {row.offset: row.skipped_ms and row.skipped_ms / HOUR_MS for row in found}
+    assert {row.offset: (row.is_surplus, row.is_followed, row.missed, row.skipped) for row in found} == {
+        0: (False, True, 0, 0),
+        1: (False, True, 0, 0),
+        2: (False, True, 2, 0),
+        3: (False, True, 0, 1),
+        4: (False, True, 0, 0),
+        5: (True, False, 0, 0),
+        6: (False, True, 0, 0),
+        9: (False, True, 0, 0),
+        10: (False, True, 1, 0),
+        11: (False, False, 0, 0),
+    }
+    assert {offset: hour for offset, hour in hours.items() if hour} == {3: 6}
+    assert {row.offset: row.next_ms for row in found}[11] is None
+
+
+def test_what_was_delivered_and_is_not_followed_breaks_its_chain_unless_a_command_or_its_policy_ended_it(
+    spark: SparkSession,
+) -> None:
+    alone: dict[str, Any] = {
+        "minute": 0,
+        "partition": 0,
+        "slot_ms": 5,
+        "next_ms": 9,
+        "is_followed": False,
+        "is_surplus": False,
+    }
+    alone |= {"missed": 0, "skipped": 0, "settled_ms": 100, "tells_once": True}
+    chained = [alone | {"offset": offset} for offset in range(6)]
+    chained[1] |= {"next_ms": None}
+    chained[3] |= {"ends_ms": 6, "missed": 2}
+    chained[4] |= {"settled_ms": 5}
+    records = frame(spark, RECORDS, *(ask(n, 5) for n in range(6)), *(arrival(n, 5, 6) for n in range(5)))
+    ended = [{"minute": 0, "partition": 0, "offset": 2, "by": int(Kind.CANCEL), "certain": False}]
+
+    judged = judged_one_by_one(ruled(records), frame(spark, WITHDRAWALS, *ended), frame(spark, CHAINED, *chained))
+
+    assert {row.offset: (row.outcome, row.breaks, row.missed, row.awaited) for row in judged.collect()} == {
+        0: ("delivered", True, 0, False),
+        1: ("delivered", False, 0, False),
+        2: ("delivered", False, 0, False),
+        3: ("delivered", False, 2, False),
+        4: ("delivered", False, 0, True),
+        5: ("lost", False, 0, False),
     }
 
 
@@ -339,7 +413,7 @@ def test_elsewhere_asks_and_outcomes_are_joined(spark: SparkSession) -> None:
         {"minute": 0, "partition": 0, "offset": offset, "by": int(kind), "certain": True} for offset, kind in by.items()
     ]
 
-    judged = judged_one_by_one(ruled(records), frame(spark, WITHDRAWALS, *ended)).collect()
+    judged = judged_one_by_one(ruled(records), frame(spark, WITHDRAWALS, *ended), frame(spark, CHAINED)).collect()
 
     assert {row.offset: (row.outcome, row.copies, row.unwanted) for row in judged} == {
         0: ("lost", 0, False),

@@ -23,7 +23,7 @@ from delaytopic_audit.model.manifest import (
 from delaytopic_audit.model.report import Counts, Listed, Report
 from delaytopic_audit.model.rules import Exclusion, Rules, Threshold
 from delaytopic_audit.model.words import Finding
-from delaytopic_audit.report.objectives import OF_LATENESS, MinuteCounts, added
+from delaytopic_audit.report.objectives import NONE, OF_LATENESS, MinuteCounts, added
 from delaytopic_audit.report.reporting import Gathered, make_report, window_of
 
 HOUR_MS = 3_600_000
@@ -139,16 +139,18 @@ def sample_report(
     formerly: Sequence[GradedUntil] = (),
     planned: Mapping[str, Any] | None = None,
     ancient: int = 0,
+    slots: Counts = NONE,
     now_ms: int = NOW_MS,
 ) -> Report:
     """The report of a day; thresholds count from `counted_minute` on, `formerly` the lateness was another one.
 
-    `planned` are further fields of the run's plan.
+    `planned` are further fields of the run's plan, `slots` further counts of its last minute.
     """
     all_minutes = [
         without_lateness(each) if any(one.from_ms <= each.minute * 60_000 < one.until_ms for one in excluded) else each
         for each in (counted_by(each, thresholds, counted_minute) for each in minutes(faulty=faulty))
     ]
+    all_minutes[-1] = all_minutes[-1]._replace(counts=added([all_minutes[-1].counts, slots]))
     total = Counts(asked=200_000, delivered=199_000, on_time=198_900, late=100)
     moment_ms = (END_MINUTE - 735) * 60_000
 

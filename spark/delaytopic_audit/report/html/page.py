@@ -29,9 +29,11 @@ _OBJECTIVE_NAMES: Mapping[str, str] = {
 _FAULT_COLUMNS = ("late", "lost", "duplicated", "early", "misdirected", "unwanted", "unknown")
 _TOLD_COLUMNS = ("untold", "told_twice", "untrue")
 """Faults of the topic of outcomes, which few DelayTopics have."""
+_SLOT_COLUMNS = ("chains_broken", "slots_skipped", "slots_repeated")
+"""Faults of what recurs, which few have either."""
 _OUTCOME_COLUMNS = (
     *("asked", "delivered", "on_time", *_FAULT_COLUMNS, "cancelled", "replaced", "dead_lettered"),
-    *("told", *_TOLD_COLUMNS, "retold"),
+    *("told", *_TOLD_COLUMNS, "retold", "slots", "slots_missed", *_SLOT_COLUMNS),
 )
 _OPEN_UP_TO = 20
 _FIRST_OF = 3
@@ -50,14 +52,15 @@ def _drawings(report: Report) -> dict[str, Any]:
     """Return the parts of a report with a verdict that the template draws."""
     timely = next(each for each in report.objectives if each.name == ObjectiveName.TIMELY)
     tells = any(each.name == ObjectiveName.TOLD for each in report.objectives)
+    counts = report.counts or Counts()
     return {
         "objective": timely.objective,
         "attainment": attainment_chart(report, float(timely.objective.rstrip("%")) / 100),
         "lateness": lateness_chart(report),
-        "counts": report.counts or Counts(),
+        "counts": counts,
         # What an objective with a budget allows for has broken nothing.
         "broke": [each for each in report.findings if report.verdict is Verdict.MISSED and each.finding in FAULTS],
-        "fault_columns": _FAULT_COLUMNS + (_TOLD_COLUMNS if tells else ()),
+        "fault_columns": _FAULT_COLUMNS + (_TOLD_COLUMNS if tells else ()) + (_SLOT_COLUMNS if counts.slots else ()),
     }
 
 

@@ -17,11 +17,14 @@ from delaytopic_api.recurrence import (
     Local,
     Missed,
     Occurrence,
+    Passed,
     Recurrence,
     Rung,
     first_occurrence,
     in_words,
+    left_out,
     next_occurrence,
+    passed_over,
     upcoming,
 )
 
@@ -254,3 +257,56 @@ def test_a_rule_can_be_told_in_words() -> None:
 
 def test_the_header_of_a_delivery_has_number_and_slot() -> None:
     assert SECOND.encode() == b"2:1795269660000"
+
+
+@given(RECURRENCES, DELAYS)
+def test_whatever_follows_an_occurrence_no_slot_is_skipped_before_it_and_missed_ones_are_counted_again(
+    recurrence: Recurrence, delays: list[int]
+) -> None:
+    now_ms = recurrence.from_ms + delays[0]
+    occurrence, _ = first_occurrence(recurrence, b"id", now_ms)
+    for delay_ms in delays[1:]:
+        if occurrence is None or occurrence.number == recurrence.count:
+            break
+        former, now_ms = occurrence, max(now_ms, occurrence.due_ms) + delay_ms
+        occurrence, missed = next_occurrence(recurrence, b"id", former, now_ms)
+        if occurrence is not None:
+            assert passed_over(recurrence, former.nominal_ms, occurrence, now_ms) == Passed(missed)
+        elif missed:
+            left, from_ms = left_out(recurrence, former.nominal_ms) or (0, now_ms + 1)
+            assert (left, from_ms <= now_ms) == (missed, True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "following", "now_minutes", "expected"),
+    [
+        (EACH_MINUTE, at(3, 4), 2, Passed(0, 1, START_MS + 3 * MINUTE_MS)),
+        (EACH_MINUTE, at(3, 9), 9, Passed(6)),
+        (replace(EACH_MINUTE, missed=Missed.NONE), at(3, 9), 9, Passed(6)),
+        (replace(EACH_MINUTE, missed=Missed.NONE), at(3, 9), 5, Passed(3, 3, START_MS + 6 * MINUTE_MS)),
+        (
+            replace(EACH_MINUTE, missed=Missed.ALL, catch_up_ms=3 * MINUTE_MS),
+            at(3, 9),
+            9,
+            Passed(3, 3, START_MS + 6 * MINUTE_MS),
+        ),
+    ],
+)
+def test_slots_before_an_occurrence_are_skipped_where_the_policy_would_have_delivered_them(
+    policy: Recurrence, following: Occurrence, now_minutes: int, expected: Passed
+) -> None:
+    assert passed_over(policy, SECOND.nominal_ms + MINUTE_MS, following, START_MS + now_minutes * MINUTE_MS) == expected
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (EACH_MINUTE, None),
+        (replace(EACH_MINUTE, missed=Missed.NONE), (2, START_MS + 3 * MINUTE_MS)),
+        (replace(EACH_MINUTE, missed=Missed.ALL, catch_up_ms=HOUR_MS), (2, START_MS + 3 * MINUTE_MS + HOUR_MS + 1)),
+    ],
+)
+def test_all_slots_that_are_left_may_be_missed_once_the_last_is_past_but_for_the_newest(
+    policy: Recurrence, expected: tuple[int, int] | None
+) -> None:
+    assert left_out(replace(policy, until_ms=START_MS + 3 * MINUTE_MS), START_MS + MINUTE_MS) == expected

@@ -14,7 +14,7 @@ from delaytopic_api.records import DeadLetter, dead_letter_headers
 from delaytopic_api.relay import Ending, Outcome, RecordPlace, RelayConfig, RelaySchedule
 from delaytopic_api.values import Dialect
 from delaytopic_audit.model.manifest import Role
-from delaytopic_audit.model.words import FOLLOWS, Kind
+from delaytopic_audit.model.words import Kind
 from delaytopic_audit.reading.decoding import ARROW, batch_of, decoder_for, id_hash_of
 from delaytopic_audit.tables.schemas import EXTRACT
 
@@ -47,18 +47,38 @@ def test_source_records_become_asks(headers: object, row: tuple[object, ...]) ->
 
 
 RULE = [("deliver-id", b"x"), ("deliver-every", b"1h")]
+HOURLY = '{"deliver-every": "1h"}'
+OCCURRENCE = [("delay-occurrence", b"1:1795269686000"), ("delay-restated", b"1795273286270:2:5:5:a")]
+BEYOND = [("delay-occurrence", b"1:1795269686000"), ("delay-restated", b"2795269686270:2:5:5:a")]
 
 
 @pytest.mark.parametrize(
     ("written", "row"),
     [
-        ([], (Kind.RULE, 2, 7, AT, AT, True, None, id_hash_of(b"x"), "b", None, None, None)),
         (
-            [("delay-occurrence", b"1:1795269686000"), ("delay-restated", b"1795273286270:2:5:5:a")],
-            (Kind.SCHEDULE, 2, 7, AT + 3_600_000, AT, True, None, id_hash_of(b"x"), "b", None, 5, FOLLOWS),
+            [],
+            (*(Kind.RULE, 2, 7, AT, AT, True, None, id_hash_of(b"x"), "b", None, None), f":{AT + 3_600_000}:{HOURLY}"),
+        ),
+        (
+            [("delay-occurrence", b"1:1795269686000")],
+            (*(Kind.RULE, 2, 7, AT, AT, True, None, id_hash_of(b"x"), "b", None, None), f":{AT + 3_600_000}:{HOURLY}"),
+        ),
+        (
+            OCCURRENCE,
+            (
+                *(Kind.SCHEDULE, 2, 7, AT + 3_600_000, AT, True, None, id_hash_of(b"x"), "b", None, 5),
+                f"1795269686000:1795273286000:{HOURLY}",
+            ),
+        ),
+        (
+            BEYOND,
+            (
+                *(Kind.REJECT, 2, 7, None, AT, True, None, id_hash_of(b"x"), None, None, 5),
+                f"1795269686000:1795273286000:{HOURLY}",
+            ),
         ),
     ],
-    ids=["as it was produced", "an occurrence"],
+    ids=["as it was produced", "with a number of its own", "an occurrence", "an occurrence that rules refuse"],
 )
 def test_a_record_that_recurs_asks_for_its_occurrences_and_each_of_these_for_a_delivery(
     written: list[tuple[str, bytes]], row: tuple[object, ...]

@@ -56,6 +56,10 @@ def verdicts(counts: Counts, rules: Rules = RULES) -> dict[str, str]:
         (GOOD.model_copy(update={"unknown": 1}), {"Unique"}),
         (GOOD.model_copy(update={"unwanted": 1}), {"Unique"}),
         (GOOD.model_copy(update={"early": 1}), {"NotEarly"}),
+        (GOOD.model_copy(update={"slots": 9, "slots_missed": 3}), set()),
+        (GOOD.model_copy(update={"slots": 9, "slots_skipped": 1}), {"Complete"}),
+        (GOOD.model_copy(update={"slots": 9, "chains_broken": 1}), {"Complete"}),
+        (GOOD.model_copy(update={"slots": 9, "slots_repeated": 1, "copies": 1}), {"Unique"}),
         (Counts(asked=100, delivered=60, on_time=60, cancelled=20, replaced=10, dead_lettered=10), set()),
     ],
 )

@@ -6,7 +6,7 @@ from tests.unit.audit.sample_report import END_MINUTE, FAST, SURE, WINDOW_MINUTE
 
 from delaytopic_api import Percent
 from delaytopic_audit.model.manifest import GradedUntil, Remarked, Role
-from delaytopic_audit.model.report import Verdict
+from delaytopic_audit.model.report import Counts, Verdict
 from delaytopic_audit.model.rules import Exclusion
 from delaytopic_audit.model.words import bucket_value_ms
 from delaytopic_audit.report.reporting import percentile_ms
@@ -31,6 +31,40 @@ def test_a_clean_report_says_met() -> None:
 
     assert report.verdict is Verdict.MET
     assert report.sentence.endswith("every one arrived or is accounted for, once, and on time as agreed.")
+
+
+def test_a_report_says_how_many_slots_of_what_recurs_had_an_occurrence_and_how_many_were_missed() -> None:
+    whole = sample_report(faulty=False, slots=Counts(slots=1_200))
+    missed = sample_report(faulty=False, slots=Counts(slots=1_200, slots_missed=3))
+
+    assert [whole.sentence.partition("agreed. ")[2], missed.sentence.partition("agreed. ")[2]] == [
+        "Slots of what recurs: 1,200.",
+        "Slots of what recurs: 1,200, missed 3.",
+    ]
+    assert (missed.verdict, [(each.finding, each.records) for each in missed.findings][-1:]) == (
+        Verdict.MET,
+        [("slots-missed", 3)],
+    )
+
+
+def test_slots_that_are_skipped_or_repeated_and_chains_that_are_broken_miss_objectives() -> None:
+    counts = Counts(slots=9, slots_skipped=4, slots_repeated=2, chains_broken=1)
+
+    report = sample_report(faulty=False, slots=counts)
+
+    assert {each.name: each.bad for each in report.objectives if each.name != "Timely"} == {
+        "Complete": 5,
+        "Unique": 2,
+        "NotEarly": 0,
+    }
+    assert report.sentence.startswith(
+        "Complete: 1 were to recur and do not, 4 slots skipped; Unique: 2 arrived for a slot that had its delivery. "
+    )
+    assert [(each.finding, each.records) for each in report.findings if "s-" in each.finding] == [
+        *(("chains-broken", 1), ("slots-skipped", 4), ("slots-repeated", 2)),
+    ]
+    assert {each.objective: each.records for each in report.faulty_hours} == {"Complete": 5, "Unique": 2}
+    assert report.worst_minutes[0].counts.chains_broken == 1
 
 
 def test_what_is_excluded_is_named_with_its_records_and_counts_for_no_lateness() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.audit.sample_report import FAST, NOW_MS, SURE, sample_report
 
 from delaytopic_api.values import Calendar
+from delaytopic_audit.model.report import Counts
 from delaytopic_audit.report.html.page import html_page
 from delaytopic_audit.report.reporting import no_verdict
 
@@ -97,6 +98,13 @@ def test_each_further_threshold_has_its_card_and_its_budget() -> None:
         "Error budget of what is more than 1 min late",
     ]
     assert ["99.4% left" in page, "57.3% left" in page, "100.0% left" in page] == [True, True, True]
+
+
+def test_slots_and_their_faults_have_their_places_where_records_recur() -> None:
+    pages = html_page(sample_report()), html_page(sample_report(slots=Counts(slots=7, slots_missed=2, chains_broken=1)))
+
+    found = [[text in page for text in ("slots missed", "<th>chains_broken</th>")] for page in pages]
+    assert found == [[False, False], [True, True]]
 
 
 def test_the_page_opens_with_the_budget_and_with_what_broke_since_when_and_in_which_records() -> None:
