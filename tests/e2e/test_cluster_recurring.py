@@ -101,3 +101,20 @@ def test_what_recurs_follows_its_object_and_hangs_on_no_delay_topic_that_is_gone
     assert second["status"]["written"]["partition"] == first["status"]["written"]["partition"]
     assert records.told("kept") == {"Written", "Suspended"}
     assert records.told("third") == {"Written", "DelayTopicMissing"}
+
+
+def test_the_status_of_what_recurs_tells_the_last_delivery(team: Team) -> None:
+    team.apply("often", schedule={"ids": "ByHeader"}, drainTimeout="5s")
+    team.await_ready("often")
+    records = Records(team, "often")
+    records.apply("minutely", cron="* * * * *", value="tick", deletionPolicy="Cancel")
+
+    def is_told(found: Object | None) -> bool:
+        return "last" in ((found or {}).get("status") or {})
+
+    found = await_object(team.client, records.path("minutely"), is_told, seconds=150) or {}
+    records.delete("minutely")
+
+    status = found["status"]
+    assert (status["delivered"], status["missed"]) == (1, 0)
+    assert status["written"]["at"] < status["last"]
