@@ -116,5 +116,6 @@ def test_the_status_of_what_recurs_tells_the_last_delivery(team: Team) -> None:
     records.delete("minutely")
 
     status = found["status"]
-    assert (status["delivered"], status["missed"]) == (1, 0)
+    # The first look that is answered may be one after the second delivery.
+    assert (status["delivered"] >= 1, status["missed"]) == (True, 0)
     assert status["written"]["at"] < status["last"]

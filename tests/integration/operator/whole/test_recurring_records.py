@@ -257,12 +257,12 @@ def test_its_status_tells_the_last_delivery_that_a_relay_made(running: Platform,
         return "last" in ((found or {}).get("status") or {})
 
     found = await_object(running.client, record.path, is_told, seconds=NOTICED_SECONDS) or {}
-    sent = [each for each in team.read(team.target) if dict(each.headers).get("delay-occurrence")]
-    [occurrence] = [dict(each.headers)["delay-occurrence"] for each in sent]
+    told = [dict(each.headers).get("delay-occurrence") for each in team.read(team.target)]
 
     status = found["status"]
-    assert (status["delivered"], status["missed"]) == (1, 0)
-    assert occurrence == b"1:%d" % instant_ms(status["last"])
+    # The first look that is answered may be one after the second delivery.
+    assert b"%d:%d" % (status["delivered"], instant_ms(status["last"])) in told
+    assert status["missed"] == 0
     assert instant_ms(status["last"]) > instant_ms(written["status"]["written"]["at"])
 
 
