@@ -133,6 +133,9 @@ class Workers:
             result = self._run(key, epoch_ms(), asked_for_ms)
             with self._changed:
                 self._queue.done(key, result.next_at_ms, result.cluster)
+                for other in result.others:
+                    self._queue.add(other, epoch_ms())
+                self._changed.notify(len(result.others))
         except NotLeading as error:
             outcome = error.reason
             with self._changed:

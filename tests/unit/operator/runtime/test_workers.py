@@ -94,6 +94,15 @@ def test_a_key_put_while_it_is_looked_at_is_looked_at_again(workers: Workers, pa
     wait_for(lambda: passes.begun[A] == 2)
 
 
+def test_others_that_a_look_names_are_looked_at_now(workers: Workers, passes: Passes) -> None:
+    passes.do = lambda key: Result(others=[B] if key == A else [])
+    workers.add_at({B: epoch_ms() + 3_600_000})
+
+    workers.add([A])
+
+    wait_for(lambda: passes.begun == {A: 1, B: 1})
+
+
 class Fault(BaseException):
     """Nothing that anybody expects."""
 
