@@ -106,7 +106,7 @@ class Workers:
         with self._changed:
             while not self._stopping:
                 now_ms = epoch_ms()
-                due_ms = self._queue.next_due_ms() if self._may_run() else None
+                due_ms = self._queue.next_due_ms(now_ms) if self._may_run() else None
                 if due_ms is not None and due_ms <= now_ms and (key := self._queue.get(now_ms)) is not None:
                     if self._watched_ms is None:
                         self._changed.notify()

@@ -142,7 +142,7 @@ def test_the_api_server_is_not_asked_before_it_wants_to_be(workers: Workers, pas
     workers.add([A])
     wait_for(lambda: passes.results)
 
-    next_ms: Any = workers._queue.next_due_ms()
+    next_ms: Any = workers._queue.next_due_ms(epoch_ms())
     assert next_ms - before_ms >= 3_600_000
 
 
@@ -164,7 +164,7 @@ def test_a_pass_that_may_not_write_any_more_is_not_tried_again_by_itself(workers
     workers.add([A])
 
     wait_for(lambda: passes.results == ["NotLeading"])
-    assert workers._queue.next_due_ms() is None
+    assert workers._queue.next_due_ms(epoch_ms()) is None
 
 
 def test_stopping_waits_for_passes_and_names_those_that_do_not_end(workers: Workers, passes: Passes) -> None:
