@@ -39,7 +39,7 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
     topics = TopicsObserver(kafka, kube)
     cluster, told = ClusterObserver(kube, store, shell.pages, config), ToldVerdicts(shell.pages)
     observer, metrics = Observer(cluster, topics, store, config, told), StatusMetrics(shell.metrics)
-    ledger = ScalingLedger()
+    ledger, turns = ScalingLedger(), RolloutLimiter(config.rollouts)
     reconciler = Reconciler(
         observer,
         Executor(kube, store.get, TopicsExecutor(topics, kube), config, shell.guard, shell.metrics.add_drift),
@@ -47,8 +47,8 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
         metrics,
         store,
         ledger,
-        RolloutLimiter(config.rollouts),
-        FleetLooks(observer, ledger, metrics, config, random),
+        turns,
+        FleetLooks(observer, ledger, turns, metrics, config, random),
     )
     classes = ClassReconciler(ClassObserver(cluster, kafka, store, config), kube, shell.events, store)
     audits = AuditReconciler(AuditObserver(cluster, store, config, told), kube, store)

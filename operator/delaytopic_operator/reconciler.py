@@ -6,7 +6,7 @@ done again from the start.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from delaytopic_operator.decide.plan import DoTopic, Plan, Purge
@@ -56,8 +56,11 @@ class Reconciler:
         """
         judged_by = self._observer.judged_by(key)
         looked = self._looks.look(key, judged_by, now_ms, asked_for_ms)
-        if looked is not None:
-            return looked
+        done = looked if looked is not None else self._reconcile(key, judged_by, now_ms, asked_for_ms)
+        called = self._rollouts.call(self._observer.rollouts(), now_ms)
+        return replace(done, others=called) if called else done
+
+    def _reconcile(self, key: Key, judged_by: Hashable, now_ms: int, asked_for_ms: int) -> Result:
         seen = replace(self._with_memory(self._observer.observe(key, now_ms)), asked_for_ms=asked_for_ms)
         decided = plan(seen)
         if any(isinstance(action, DoTopic) for action in decided.actions):
@@ -103,11 +106,12 @@ class Reconciler:
         """
         image = decided.image_in_turn
         if image is None:
+            self._rollouts.forget(seen.key)
             return seen, decided
-        refused = self._rollouts.reserve(seen.key, image, seen.rollouts)
+        refused = self._rollouts.reserve(seen.key, image, seen.rollouts, seen.now_ms)
         if refused is None:
             return seen, decided
-        seen = replace(seen, rolling=refused.rolling, stopped_by=refused.failed)
+        seen = replace(seen, no_turn=refused)
         return seen, plan(seen)
 
 

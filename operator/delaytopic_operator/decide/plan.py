@@ -193,6 +193,8 @@ class Plan:
     """Beside those that follow from conditions and actions."""
     topics: TopicPlan | None = None
     """The part of topics; None where they were not planned."""
+    rules_are_settled: bool = False
+    """True if no relay that runs now may take over edited rules, or all have."""
     next_at_ms: int | None = None
     """Look again then, at the latest."""
     scaling: Decision | None = None

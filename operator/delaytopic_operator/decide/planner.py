@@ -23,7 +23,7 @@ from delaytopic_operator.decide.plan import (
     WriteRecord,
     step_in,
 )
-from delaytopic_operator.decide.rules_in_force import rules_conditions, rules_of, rules_taken_over
+from delaytopic_operator.decide.rules_in_force import are_settled, rules_conditions, rules_of, rules_taken_over
 from delaytopic_operator.decide.standing_still import retention_passed, standing_still, target_unavailable
 from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, Progress, instant_ms
@@ -179,6 +179,7 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
         parts=parts_of(seen, topic_plan, decision),
         events=_events(seen, topic_plan),
         topics=topic_plan,
+        rules_are_settled=are_settled(record, seen, wanted),
         next_at_ms=seen.now_ms if busy else relay_objects.next_look(seen, decision),
     )
 

@@ -108,11 +108,12 @@ def conditions(seen: Observation, decision: Decision | None = None) -> list[Cond
 
 def _stopped(seen: Observation, available: Condition) -> Condition:
     """Say of relays that work that they are not started anew, as others did not become ready; name none of them."""
-    if not seen.stopped_by or available.status is not TRUE:
+    failed = seen.no_turn.failed if seen.no_turn is not None else ()
+    if not failed or available.status is not TRUE:
         return available
     message = (
         f"{available.message}, and run on as they are. They are not started anew: for an upgrade, a class or a Secret, "
-        f"relays of {len(seen.stopped_by)} other DelayTopics were, and did not become ready. Who looks after the "
+        f"relays of {len(failed)} other DelayTopics were, and did not become ready. Who looks after the "
         "operator finds their names in its log; once what is wrong was set right, and one of them is ready, it goes on"
     )
     return Condition(available.type, TRUE, "RolloutStopped", message)
@@ -171,12 +172,12 @@ def _marked(document: Document, live: Document, differences: Sequence[str], *, i
 
 
 def _waits(seen: Observation, document: Document, there: Mapping[Address, Document]) -> bool:
-    """Tell if the Deployment is to change, and others have all turns to start anew.
+    """Tell if the Deployment is to change, and was refused a turn to start its relays anew.
 
     Without what its pods start from it waits for nobody.
     """
     live = there.get(address_of(document))
-    if document["kind"] != "Deployment" or live is None or seen.has_turn:
+    if document["kind"] != "Deployment" or live is None or seen.no_turn is None:
         return False
     place = config_place(live)
     can_start = place is None or ("ConfigMap", *place) in there

@@ -34,10 +34,20 @@ def rules_taken_over(record: RouteRecord, seen: Observation, wanted: Iterable[Ma
     return record.model_copy(update={"rules": taken_over(record.rules, seen.now_ms)})
 
 
-def _read_by_all(seen: Observation, wanted: Iterable[Mapping[str, Any]]) -> bool:
+def are_settled(record: RouteRecord, seen: Observation, wanted: Iterable[Mapping[str, Any]]) -> bool:
+    """Tell if the rules stay as they are while the Deployment does: taken over, or unknown to its relays."""
+    return record.rules is not None and (record.rules.taken_over or not _is_live(seen, wanted))
+
+
+def _is_live(seen: Observation, wanted: Iterable[Mapping[str, Any]]) -> bool:
+    """Tell if the Deployment names the configuration that is wanted."""
     deployment = next((each for each in wanted if each["kind"] == "Deployment"), None)
     live = seen.fleet.deployment
-    if deployment is None or live is None or _pod_hash(deployment) != _pod_hash(live):
+    return deployment is not None and live is not None and _pod_hash(deployment) == _pod_hash(live)
+
+
+def _read_by_all(seen: Observation, wanted: Iterable[Mapping[str, Any]]) -> bool:
+    if not _is_live(seen, wanted):
         return False
     current = seen.fleet.of_template
     return current.complete and all(shard.rules_wait is None for shard in current.shards.values())

@@ -10,7 +10,7 @@ from typing import Final
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.execute.executor import Outcome
-from delaytopic_operator.execute.ledgers import ScalingLedger
+from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
 from delaytopic_operator.fleet.steady import Steady, numbers, steady
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation
@@ -35,6 +35,7 @@ class FleetLooks:
         self,
         observer: Observer,
         ledger: ScalingLedger,
+        turns: RolloutLimiter,
         metrics: StatusMetrics,
         config: OperatorConfig,
         random: Callable[[], float],
@@ -42,6 +43,7 @@ class FleetLooks:
         """Have each DelayTopic reconciled once per resync at least, and as often as its status shows numbers."""
         self._observer = observer
         self._ledger = ledger
+        self._turns = turns
         self._metrics = metrics
         self._interval_ms = min(config.resync.ms, config.status_interval.ms)
         self._random = random
@@ -53,6 +55,9 @@ class FleetLooks:
         with self._lock:
             known = self._known.pop(key, None)
         if known is None or judged_by != known.judged_by or now_ms >= known.until_ms:
+            return None
+        refused = known.steady.seen.no_turn
+        if refused is not None and not self._turns.still_waits(key, refused, self._observer.rollouts()):
             return None
         seen = self._observer.look_again(known.steady.seen, now_ms)
         if seen is None:

@@ -42,12 +42,11 @@ class Numbers:
 def steady(seen: Observation, decided: Plan) -> Steady | None:
     """Return what to look at from now on; None while something is done, waited for or wrong."""
     accepted, topics = seen.accepted, seen.topics
-    rules = seen.record.rules if seen.record is not None else None
     if accepted is None or topics is None or decided.topics is None or seen.is_going or decided.actions:
         return None
-    if decided.progress != NOTHING_CHANGES or seen.fleet.deployment is None or not seen.has_turn:
+    if decided.progress != NOTHING_CHANGES or seen.fleet.deployment is None:
         return None
-    if rules is None or not rules.taken_over or topics.strimzi is not None or topics.other_clusters:
+    if seen.record is None or not decided.rules_are_settled or topics.strimzi is not None or topics.other_clusters:
         return None
     if _has_former_buckets(seen):
         return None

@@ -131,7 +131,9 @@ class KafkaCluster:
         with self._reading:  # whoever waits here finds what the one before has read
             now_s = time.monotonic()
             known, asked = Recall({}, wanted) if fresh else self._memory.recall(wanted, now_s)
-            seen = read_view(self._client, asked) if asked else KafkaView()
+            if not asked:
+                return KafkaView(known)
+            seen = read_view(self._client, asked)
             self._memory.remember(seen, now_s)
         return KafkaView({**known, **seen.topics}, seen.missing, seen.forbidden).of(wanted)
 

@@ -14,6 +14,9 @@ from typing import Final
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.model.kafka_view import PartitionOffsets, TopicFacts
 
+NEAR: Final = 0.8
+"""Of the time for which an answer counts, so much before the next look a topic is read along with others: the rest is
+for looks that come late."""
 UNASKED_S: Final = 60.0
 """A topic that nobody has asked for since is not read along with others."""
 
@@ -39,9 +42,11 @@ class EndsTogether:
     def __init__(self, read: ReadEnds, poll_s: float) -> None:
         """`read` asks Kafka; each topic is asked for about every `poll_s`.
 
-        An answer counts for a third of that, and is read along with others in the last third before the next look.
+        An answer counts for a third of that. A topic is read along with others shortly before its next look, so that
+        the look finds an answer that counts although it comes a little late.
         """
         self._read = read
+        self._poll_s = poll_s
         self._kept_s = poll_s / 3
         self._lock = threading.Lock()
         self._asked: dict[str, tuple[float, TopicFacts]] = {}
@@ -84,9 +89,14 @@ class EndsTogether:
         return answers.get(topic.name)
 
     def _soon(self, name: str, now_s: float) -> bool:
-        """Tell if the next look at a topic is near, so that it is read along."""
+        """Tell if the next look at a topic is near, and would find no answer that counts."""
+        if name in self._alone:
+            return False
         known = self._answers.get(name)
-        return name not in self._alone and (known is None or now_s - known[0] >= 2 * self._kept_s)
+        if known is None:
+            return True
+        look_s = max(now_s, self._asked[name][0] + self._poll_s)
+        return look_s - now_s < NEAR * self._kept_s and look_s - known[0] >= self._kept_s
 
     def _note(self, topic: TopicFacts, found: SourceEnds | None) -> None:
         if _is_whole(found, topic):

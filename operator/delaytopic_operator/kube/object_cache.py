@@ -10,7 +10,7 @@ import json
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from delaytopic_operator.kube.indexers import (
     NO_CLASS,
@@ -38,6 +38,8 @@ REMEMBERED_DELETIONS = 5_000
 REMEMBERED_WRITES = 10_000
 REMEMBERED_NEWS = 2_000
 """Of each kind; whoever asks for older ones looks at all objects."""
+NEVER: Final = -1
+"""The revision of what was not read yet."""
 
 
 class Ref(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -38,6 +38,8 @@ class Result:
     next_at_ms: int | None = None
     cluster: str | None = None
     """The Kafka cluster that the look was about, by its bootstrap servers; None where it was about none."""
+    others: Collection[Key] = ()
+    """Others to look at now: what they wait for is there."""
 
 
 class Reconciler(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from delaytopic_operator.model.reconciliation import Key
@@ -19,6 +19,15 @@ class Ended(NamedTuple):
     is_ready: bool
     key: Key
     image: str
+
+
+class NoTurn(NamedTuple):
+    """A turn that was refused."""
+
+    image: str
+    """The image that relays would start anew with."""
+    failed: frozenset[Key] = frozenset()
+    """The last ones that had one and did not become ready, where they stop all others; empty: all turns are taken."""
 
 
 class Rollouts(NamedTuple):
@@ -42,8 +51,10 @@ class Rollouts(NamedTuple):
         return frozenset() if key in failed else failed
 
 
-def stopped(turns: Iterable[Ended]) -> dict[str, frozenset[Key]]:
+def stopped(turns: Collection[Ended]) -> dict[str, frozenset[Key]]:
     """Return the DelayTopics whose turns were an image's last and failed, where they are enough to stop all others."""
+    if sum(not turn.is_ready for turn in turns) < MOST_FAILED:
+        return {}
     failed: dict[str, list[Key]] = defaultdict(list)
     for turn in sorted(turns):
         if turn.is_ready:

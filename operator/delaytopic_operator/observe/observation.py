@@ -14,7 +14,7 @@ from delaytopic_operator.model.kafka_view import KafkaView
 from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord
-from delaytopic_operator.model.rollouts import Rollouts
+from delaytopic_operator.model.rollouts import NoTurn, Rollouts
 from delaytopic_operator.observe.audit_verdict import AuditVerdict, VerdictMessage
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.resources import RelayIdentity
@@ -154,12 +154,10 @@ class Observation(_OfObject):
     """None where there was no reason to ask."""
     gone_relays: frozenset[str] = frozenset()
     """The pods of relays that have gone or ended since the last look, by name."""
-    rolling: frozenset[Key] = frozenset()
-    """The DelayTopics whose relays start anew just now, or are about to."""
     rollouts: Rollouts = NO_ROLLOUTS
-    """The same as of the Deployments alone, and the images with which no further ones do."""
-    stopped_by: frozenset[Key] = frozenset()
-    """The DelayTopics that had a turn and did not become ready, so that no other one has a turn."""
+    """The DelayTopics whose relays start anew just now, and the images with which no further ones do."""
+    no_turn: NoTurn | None = None
+    """The turn that its relays were refused; None: they may start anew as far as is known."""
 
     @property
     def accepted(self) -> Accepted | None:
@@ -178,14 +176,9 @@ class Observation(_OfObject):
         return self.revoked is not None and self.revoked.suspends
 
     @property
-    def has_turn(self) -> bool:
-        """True if relays may start anew for the platform's sake: what changes for all must not start all at once."""
-        return not self.stopped_by and len(self.rolling - {self.key}) < self.rollouts.most_at_once(self.config.rollouts)
-
-    @property
     def waits_to_roll(self) -> bool:
         """True if the change of the class is not applied as others have all turns to start anew."""
-        return self.follows_class and not self.has_turn
+        return self.follows_class and self.no_turn is not None
 
     @property
     def is_changed(self) -> bool:

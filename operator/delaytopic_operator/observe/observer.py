@@ -15,6 +15,7 @@ from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.kinds import CRON_JOB
 from delaytopic_operator.model.offsets_backup import is_too_large
 from delaytopic_operator.model.reconciliation import Key, audit_key
+from delaytopic_operator.model.rollouts import Rollouts
 from delaytopic_operator.observe.audit_verdict import VerdictMessage, last_verdict, without_audit
 from delaytopic_operator.observe.cluster import Cluster, ClusterObserver, saved_memory
 from delaytopic_operator.observe.fleet import Fleet
@@ -91,6 +92,10 @@ class Observer:
         """
         return self._cluster.judged_by(key)
 
+    def rollouts(self) -> Rollouts:
+        """Return which relays start anew, or should have."""
+        return self._rollouts.rollouts()
+
     def look_again(self, seen: Observation, now_ms: int) -> Observation | None:
         """Look at pages and offsets alone, where all else is as in a former look; None where it is not.
 
@@ -159,7 +164,6 @@ class Observer:
                 topics = self._topics.observe(seen, cluster.verdict)
                 if self._learn_cluster(seen, topics):
                     seen = replace(seen, verdict=self._cluster.validated(seen))
-        rollouts = self._rollouts.rollouts()
         fleet = self._cluster.fleet(cluster, topics.partitions or _known_partitions(seen))
         return replace(
             self._with_audit(seen),
@@ -168,8 +172,7 @@ class Observer:
             topics_problem=topics.problem,
             backend=topics.backend,
             signals=_signals(seen, fleet, topics),
-            rolling=rollouts.rolling,
-            rollouts=rollouts,
+            rollouts=self.rollouts(),
         )
 
     def _with_audit(self, seen: Observation) -> Observation:

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 from delaytopic_operator.kube.indexers import owner_of
-from delaytopic_operator.kube.object_cache import ObjectCache, Ref
+from delaytopic_operator.kube.object_cache import NEVER, ObjectCache, Ref
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.reconciliation import Key
@@ -19,15 +19,6 @@ from delaytopic_operator.resources import image_of
 from delaytopic_operator.resources.identity import IN_TURN
 
 
-class _Entry(NamedTuple):
-    version: int
-    is_of_relays: bool = False
-    rolling: Key | None = None
-    """Its DelayTopic, while it is rolled out."""
-    ended: Ended | None = None
-    """Its last turn, if it had one and nothing started it anew since."""
-
-
 class RolloutTracker:
     """Thread-safe. All that it knows is in the Deployments: it lasts longer than the process."""
 
@@ -35,40 +26,39 @@ class RolloutTracker:
         """Take `store`, where Deployments are seen."""
         self._store = store
         self._lock = Lock()
-        self._revision: int | None = None
-        self._entries: dict[Ref, _Entry] = {}
+        self._revision = NEVER
+        self._relays: set[Ref] = set()
+        self._rolling: dict[Ref, Key] = {}
+        self._ended: dict[Ref, Ended] = {}
+        """The last turn of each that had one, and that nothing has started anew since."""
         self._rollouts = Rollouts()
 
     def rollouts(self) -> Rollouts:
         """List the DelayTopics whose relays start anew, or should have."""
         with self._lock:
-            revision = self._store.revision(kinds.DEPLOYMENT)
-            if revision != self._revision:
-                self._read_again()
-                self._revision = revision
+            if self._store.revision(kinds.DEPLOYMENT) != self._revision:
+                news = self._store.news(kinds.DEPLOYMENT, self._revision)
+                self._revision = news.revision
+                for ref in {*news.versions, *(self._relays if news.is_all else ())}:
+                    self._read(ref)
+                rolling, ended = frozenset(self._rolling.values()), stopped(self._ended.values())
+                self._rollouts = Rollouts(rolling, ended, len(self._relays))
             return self._rollouts
 
-    def _read_again(self) -> None:
-        versions = self._store.versions(kinds.DEPLOYMENT)
-        known = {ref: entry for ref, entry in self._entries.items() if versions.get(ref) == entry.version}
-        for ref in versions.keys() - known.keys():
-            known[ref] = self._read(ref, versions[ref])
-        self._entries = known
-        rolling = frozenset(entry.rolling for entry in known.values() if entry.rolling is not None)
-        ended = stopped(entry.ended for entry in known.values() if entry.ended is not None)
-        self._rollouts = Rollouts(rolling, ended, sum(entry.is_of_relays for entry in known.values()))
-
-    def _read(self, ref: Ref, version: int) -> _Entry:
+    def _read(self, ref: Ref) -> None:
+        self._relays.discard(ref)
+        self._rolling.pop(ref, None)
+        self._ended.pop(ref, None)
         document = self._store.get(kinds.DEPLOYMENT, ref.namespace, ref.name)
         key = owner_of(document) if document is not None else None
         if document is None or key is None:
-            return _Entry(version)
-        is_rolling, is_stuck = Fleet(document, (), (), None).rolling is not None, _is_stuck(document)
-        if is_rolling and not is_stuck:
-            return _Entry(version, True, key)
-        if IN_TURN not in (document["metadata"].get("annotations") or {}):
-            return _Entry(version, True)
-        return _Entry(version, True, ended=Ended(_since_ms(document), not is_rolling, key, image_of(document)))
+            return
+        self._relays.add(ref)
+        is_rolling = Fleet(document, (), (), None).rolling is not None
+        if is_rolling and not _is_stuck(document):
+            self._rolling[ref] = key
+        elif IN_TURN in (document["metadata"].get("annotations") or {}):
+            self._ended[ref] = Ended(_since_ms(document), not is_rolling, key, image_of(document))
 
 
 def _is_stuck(deployment: Mapping[str, Any]) -> bool:

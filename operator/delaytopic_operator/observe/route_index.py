@@ -13,7 +13,7 @@ from delaytopic_api.errors import ApiError
 from delaytopic_api.values import Management, TopicProvisioning
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import RecordUnreadable
-from delaytopic_operator.kube.object_cache import News, ObjectCache, Ref
+from delaytopic_operator.kube.object_cache import NEVER, News, ObjectCache, Ref
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.kinds import Kind
@@ -36,8 +36,6 @@ Document = Mapping[str, Any]
 LabelsOf = Callable[[Document], Mapping[str, str]]
 """The labels of the namespace that a DelayTopic is in."""
 NOWHERE: Final[frozenset[str]] = frozenset()
-NEVER: Final = -1
-"""The revision of what was not read yet."""
 Group = tuple[str, str | None]
 """A namespace and a class."""
 

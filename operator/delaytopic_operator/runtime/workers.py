@@ -106,7 +106,7 @@ class Workers:
         with self._changed:
             while not self._stopping:
                 now_ms = epoch_ms()
-                due_ms = self._queue.next_due_ms() if self._may_run() else None
+                due_ms = self._queue.next_due_ms(now_ms) if self._may_run() else None
                 if due_ms is not None and due_ms <= now_ms and (key := self._queue.get(now_ms)) is not None:
                     if self._watched_ms is None:
                         self._changed.notify()
@@ -133,6 +133,9 @@ class Workers:
             result = self._run(key, epoch_ms(), asked_for_ms)
             with self._changed:
                 self._queue.done(key, result.next_at_ms, result.cluster)
+                for other in result.others:
+                    self._queue.add(other, epoch_ms())
+                self._changed.notify(len(result.others))
         except NotLeading as error:
             outcome = error.reason
             with self._changed:

@@ -69,7 +69,7 @@ class WorkQueue:
 
     def get(self, now_ms: int) -> Key | None:
         """Return the key that has been due for longest, or None; it is processed until `done` or `add_rate_limited`."""
-        due_ms = self.next_due_ms()
+        due_ms = self.next_due_ms(now_ms)
         if due_ms is None or due_ms > now_ms:
             return None
         _, key = heappop(self._heap)
@@ -113,13 +113,13 @@ class WorkQueue:
 
     # -- looking
 
-    def next_due_ms(self) -> int | None:
-        """Return when the next key is due that may be taken, or None."""
+    def next_due_ms(self, now_ms: int) -> int | None:
+        """Return when the next key is due, of those that are due now one that may be taken; or None."""
         while self._heap:
             due_ms, key = self._heap[0]
             if self._due.get(key) != due_ms:
                 heappop(self._heap)
-            elif (full := self._full_group(key)) is not None:
+            elif due_ms <= now_ms and (full := self._full_group(key)) is not None:
                 self._held.setdefault(full, deque()).append(heappop(self._heap))
                 self._pass_on(key, (full,))
             else:

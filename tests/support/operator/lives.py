@@ -221,7 +221,7 @@ class Life:
         pages: Any = _Pages(world)
         cluster = ClusterObserver(kube, self._store, pages, config)
         observer = Observer(cluster, topics, self._store, config, ToldVerdicts(pages))
-        metrics, ledger = StatusMetrics(OperatorMetrics()), ScalingLedger()
+        metrics, ledger, turns = StatusMetrics(OperatorMetrics()), ScalingLedger(), RolloutLimiter(config.rollouts)
         self._reconciler = Reconciler(
             observer,
             Executor(kube, self._store.get, TopicsExecutor(topics, kube), config, self._guard, lambda _: None),
@@ -229,8 +229,8 @@ class Life:
             metrics,
             self._store,
             ledger,
-            RolloutLimiter(config.rollouts),
-            FleetLooks(observer, ledger, metrics, config, random),
+            turns,
+            FleetLooks(observer, ledger, turns, metrics, config, random),
         )
 
     def pass_over(self, name: str) -> bool:

@@ -27,6 +27,7 @@ from delaytopic_operator.model.conditions import UNKNOWN, Condition, instant
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord
+from delaytopic_operator.model.rollouts import NoTurn
 from delaytopic_operator.observe.audit_verdict import AuditVerdict
 from delaytopic_operator.observe.observation import Observation, Problem, Topics
 from delaytopic_operator.redis.check import redis_failure
@@ -210,11 +211,11 @@ def test_one_that_is_refused_keeps_its_relays() -> None:
     assert said(found)["Stalled"] == ("True", "SourceNotAllowed")
 
 
-OTHERS = frozenset(Key("others", f"rolling-{number}") for number in range(CONFIG.rollouts))
+NO_TURN = NoTurn(CONFIG.images.relay)
 
 
 def test_a_changed_class_waits_for_its_turn_and_says_which_one_is_applied() -> None:
-    waiting = replace(_other_class(), rolling=OTHERS)
+    waiting = replace(_other_class(), no_turn=NO_TURN)
 
     decided = plan(waiting)
 
@@ -224,9 +225,7 @@ def test_a_changed_class_waits_for_its_turn_and_says_which_one_is_applied() -> N
 
 
 def test_when_it_is_its_turn_it_rolls() -> None:
-    turn = replace(_other_class(), rolling=frozenset([*OTHERS][1:]))
-
-    decided = plan(turn)
+    decided = plan(_other_class())
 
     applied = [action.document["kind"] for action in decided.actions if isinstance(action, Apply)]
     assert applied == ["ConfigMap", "Deployment"]
@@ -237,7 +236,7 @@ def test_relays_without_what_they_start_from_wait_for_nobody() -> None:
     other_class = _other_class()
     left = [each for each in other_class.objects if each["kind"] != "ConfigMap"]
 
-    decided = plan(replace(other_class, objects=left, rolling=OTHERS))
+    decided = plan(replace(other_class, objects=left, no_turn=NO_TURN))
 
     assert [each.document["kind"] for each in decided.actions if isinstance(each, Apply)] == ["ConfigMap", "Deployment"]
 
@@ -246,7 +245,7 @@ def test_what_its_author_changed_does_not_wait_for_a_turn() -> None:
     other_class = _other_class()
     status = {"effective": {"delayClass": "standard", "delayClassGeneration": 2}}
 
-    decided = plan(replace(other_class, document={**(other_class.document or {}), "status": status}, rolling=OTHERS))
+    decided = plan(replace(other_class, document={**(other_class.document or {}), "status": status}, no_turn=NO_TURN))
 
     assert [action.document["kind"] for action in decided.actions if isinstance(action, Apply)] == [
         "ConfigMap",
@@ -261,8 +260,8 @@ def test_what_the_operator_itself_changes_waits_for_its_turn_too() -> None:
     status = {"observedGeneration": settled.metadata["generation"]}
     upgrading = replace(settled, config=upgraded, document={**(settled.document or {}), "status": status})
 
-    waiting = plan(replace(upgrading, rolling=OTHERS))
-    turn = plan(replace(upgrading, rolling=frozenset([*OTHERS][1:])))
+    waiting = plan(replace(upgrading, no_turn=NO_TURN))
+    turn = plan(upgrading)
 
     assert [action for action in waiting.actions if isinstance(action, Apply)] == []
     assert [action.document["kind"] for action in turn.actions if isinstance(action, Apply)] == ["Deployment"]

@@ -13,7 +13,7 @@ from delaytopic_operator.decide.plan import ForgetRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import KafkaUnavailable
 from delaytopic_operator.execute.executor import Outcome
-from delaytopic_operator.execute.ledgers import ScalingLedger
+from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
 from delaytopic_operator.fleet.looks import FleetLooks
 from delaytopic_operator.model.reconciliation import Result
 from delaytopic_operator.observe.observation import Observation
@@ -47,7 +47,7 @@ def edges() -> Edges:
 def looks(edges: Edges) -> FleetLooks:
     """The looks after a reconciliation that found nothing to do."""
     of_edges: Any = edges
-    made = FleetLooks(of_edges, ScalingLedger(), of_edges, CONFIG, lambda: 0.0)
+    made = FleetLooks(of_edges, ScalingLedger(), RolloutLimiter(CONFIG.rollouts), of_edges, CONFIG, lambda: 0.0)
     made.note(SEEN, plan(SEEN), Outcome(), "as declared")
     return made
 

@@ -16,7 +16,6 @@ from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.fleet.steady import Numbers, Steady, numbers, steady
 from delaytopic_operator.model.conditions import UNKNOWN, Condition
 from delaytopic_operator.model.declared_rules import declared
-from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.observe.observation import Observation, Problem, Topics
 from delaytopic_operator.scaling.signals import gather
@@ -24,7 +23,6 @@ from delaytopic_process.open_transactions import OpenTransaction
 
 PARTITIONS = 4
 LATER_MS = NOW_MS + CONFIG.poll.ms
-OTHERS = frozenset(Key("others", f"rolling-{number}") for number in range(CONFIG.rollouts))
 
 
 def with_page(seen: Observation, pending: int = 0, **changes: Any) -> Observation:
@@ -88,7 +86,6 @@ def test_a_look_keeps_no_objects_as_only_whole_looks_compare_them() -> None:
         {"secrets_version": "another"},
         {"topics_problem": Problem("KafkaUnavailable", "no answer", passing=True)},
         {"record_problem": Problem("RecordUnreadable", "not JSON", stalled=True)},
-        {"rolling": OTHERS},
         {"topics": None},
         {"topics": replace(topics(), other_clusters=frozenset({"1a2b3c4d"}))},
         {"record": None},

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from random import Random
 
 import pytest
 from tests.support.operator.topic_scenes import facts
 
 from delaytopic_operator.errors import KafkaUnavailable
-from delaytopic_operator.kafka.ends import UNASKED_S, EndsTogether, SourceEnds
+from delaytopic_operator.kafka.ends import NEAR, UNASKED_S, EndsTogether, SourceEnds
 from delaytopic_operator.model.kafka_view import PartitionOffsets, TopicFacts
 
 POLL_S = 15.0
 KEPT_S = POLL_S / 3
+SOON_S = POLL_S - 1.0
+"""A second before all that were asked for at second 0 are looked at again."""
 
 
 @dataclass
@@ -63,16 +67,37 @@ def together(brokers: Brokers) -> EndsTogether:
 
 
 def test_topics_whose_next_look_is_near_are_read_along_with_the_first(together: EndsTogether, brokers: Brokers) -> None:
-    questions = asked(together, brokers, "a", "b", "c", at_s=2 * KEPT_S)
+    questions = asked(together, brokers, "a", "b", "c", at_s=SOON_S)
 
     assert questions == [["a", "b", "c"]]
 
 
-def test_topics_that_were_read_not_long_ago_are_not_read_along(together: EndsTogether, brokers: Brokers) -> None:
-    asked(together, brokers, "b", at_s=2 * KEPT_S)
-    questions = asked(together, brokers, "d", at_s=3 * KEPT_S)
+def test_topics_whose_next_look_is_not_near_are_not_read_along(together: EndsTogether, brokers: Brokers) -> None:
+    questions = asked(together, brokers, "d", at_s=POLL_S - KEPT_S)
 
     assert questions == [["d"]]
+
+
+def test_topics_whose_next_look_finds_an_answer_are_not_read_along(together: EndsTogether, brokers: Brokers) -> None:
+    asked(together, brokers, "b", at_s=SOON_S)
+    questions = asked(together, brokers, "d", at_s=POLL_S)
+
+    assert questions == [["d"]]
+
+
+def test_looks_that_spread_and_come_late_share_their_questions(brokers: Brokers) -> None:
+    ends, times = EndsTogether(brokers.read, POLL_S), Random(7)
+    looks = [(POLL_S * times.random(), f"topic-{number}") for number in range(300)]
+    heapify(looks)
+    questions: list[list[str]] = []
+    while looks[0][0] < 10 * POLL_S:
+        at_s, name = heappop(looks)
+        found = asked(ends, brokers, name, at_s=at_s)
+        questions += found if at_s > 2 * POLL_S else []
+        heappush(looks, (at_s + POLL_S + 0.5 * times.random(), name))
+
+    assert len(questions) <= 8 * POLL_S / (NEAR * KEPT_S) + 1
+    assert sum(map(len, questions)) < 1.5 * 8 * 300
 
 
 def test_an_answer_counts_for_a_third_of_the_time_between_two_looks(together: EndsTogether, brokers: Brokers) -> None:
@@ -92,11 +117,11 @@ def test_an_answer_says_when_it_was_read(together: EndsTogether, brokers: Broker
 
 def test_a_topic_without_a_leader_is_read_alone_until_it_has_one(together: EndsTogether, brokers: Brokers) -> None:
     brokers.leaderless.add("b")
-    asked(together, brokers, "a", at_s=2 * KEPT_S)
-    without = asked(together, brokers, "a", "b", at_s=4 * KEPT_S)
+    asked(together, brokers, "a", at_s=SOON_S)
+    without = asked(together, brokers, "a", "b", at_s=SOON_S + POLL_S)
     brokers.leaderless.clear()
-    asked(together, brokers, "b", at_s=5 * KEPT_S)
-    back = asked(together, brokers, "a", "b", at_s=7 * KEPT_S)
+    asked(together, brokers, "b", at_s=SOON_S + 2 * POLL_S)
+    back = asked(together, brokers, "a", "b", at_s=SOON_S + 3 * POLL_S)
 
     assert without == [["a", "c"], ["b"]]
     assert back == [["a", "b", "c"]]
@@ -107,12 +132,12 @@ def test_a_question_that_fails_is_asked_topic_by_topic_so_that_one_alone_fails(
 ) -> None:
     brokers.silent.add("b")
     with pytest.raises(KafkaUnavailable):
-        asked(together, brokers, "a", at_s=2 * KEPT_S)
+        asked(together, brokers, "a", at_s=SOON_S)
 
-    alone = asked(together, brokers, "a", "c", at_s=3 * KEPT_S)
+    alone = asked(together, brokers, "a", "c", at_s=POLL_S)
     with pytest.raises(KafkaUnavailable):
-        asked(together, brokers, "b", at_s=3 * KEPT_S)
-    later = asked(together, brokers, "a", "c", at_s=6 * KEPT_S)
+        asked(together, brokers, "b", at_s=POLL_S)
+    later = asked(together, brokers, "a", "c", at_s=2 * POLL_S)
 
     assert alone == [["a"], ["c"]]
     assert later == [["a", "c"]]

@@ -94,6 +94,15 @@ def test_a_key_put_while_it_is_looked_at_is_looked_at_again(workers: Workers, pa
     wait_for(lambda: passes.begun[A] == 2)
 
 
+def test_others_that_a_look_names_are_looked_at_now(workers: Workers, passes: Passes) -> None:
+    passes.do = lambda key: Result(others=[B] if key == A else [])
+    workers.add_at({B: epoch_ms() + 3_600_000})
+
+    workers.add([A])
+
+    wait_for(lambda: passes.begun == {A: 1, B: 1})
+
+
 class Fault(BaseException):
     """Nothing that anybody expects."""
 
@@ -133,7 +142,7 @@ def test_the_api_server_is_not_asked_before_it_wants_to_be(workers: Workers, pas
     workers.add([A])
     wait_for(lambda: passes.results)
 
-    next_ms: Any = workers._queue.next_due_ms()
+    next_ms: Any = workers._queue.next_due_ms(epoch_ms())
     assert next_ms - before_ms >= 3_600_000
 
 
@@ -155,7 +164,7 @@ def test_a_pass_that_may_not_write_any_more_is_not_tried_again_by_itself(workers
     workers.add([A])
 
     wait_for(lambda: passes.results == ["NotLeading"])
-    assert workers._queue.next_due_ms() is None
+    assert workers._queue.next_due_ms(epoch_ms()) is None
 
 
 def test_stopping_waits_for_passes_and_names_those_that_do_not_end(workers: Workers, passes: Passes) -> None:

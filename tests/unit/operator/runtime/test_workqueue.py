@@ -76,7 +76,7 @@ class AgainstModel(RuleBasedStateMachine):
     @invariant()
     def it_knows_how_much_there_is_to_do(self) -> None:
         waiting = {key: at_ms for key, at_ms in self.wanted.items() if key not in self.out}
-        assert self.queue.next_due_ms() == min(waiting.values(), default=None)
+        assert self.queue.next_due_ms(self.now_ms) == min(waiting.values(), default=None)
         assert self.queue.depth(self.now_ms) == sum(at_ms <= self.now_ms for at_ms in waiting.values())
         assert set(self.queue.processing()) == self.out
 
@@ -138,9 +138,9 @@ def test_a_queue_that_is_cleared_still_knows_what_is_out() -> None:
 
     queue.clear()
 
-    assert (queue.next_due_ms(), queue.processing()) == (None, {one: 0})
+    assert (queue.next_due_ms(0), queue.processing()) == (None, {one: 0})
     queue.done(one)
-    assert queue.next_due_ms() is None
+    assert queue.next_due_ms(0) is None
 
 
 @given(count=st.integers(0, 50), width_ms=st.integers(0, 60_000), random=st.floats(0, 1, exclude_max=True))
@@ -242,6 +242,22 @@ def test_a_namespace_whose_passes_hang_leaves_workers_to_others() -> None:
     taken = [queue.get(1) for _ in range(8)]
 
     assert [key.namespace for key in taken if key is not None] == ["hostile"] * 4 + ["shop"]
+
+
+def test_one_that_is_due_does_not_stand_behind_those_of_its_namespace_that_are_not() -> None:
+    queue = WorkQueue(lambda: 0.0, 1)
+    out, edited = Key("shop", "out"), Key("shop", "edited")
+    queue.add(out, 0)
+    for name in "abc":
+        queue.add(Key("shop", name), 15_000)
+    queue.get(0)
+    before = queue.next_due_ms(0)
+
+    queue.add(edited, 1)
+    held = queue.get(1)
+    queue.done(out)
+
+    assert (before, held, queue.get(1)) == (15_000, None, edited)
 
 
 def test_a_key_that_another_group_holds_passes_its_place_in_a_cluster_on() -> None:

@@ -17,18 +17,19 @@ from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
 from delaytopic_operator.fleet.looks import FleetLooks
 from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.model.rollouts import NoTurn, Rollouts
 from delaytopic_operator.observe.observation import Observation, Problem
 from delaytopic_operator.reconciler import Reconciler
+from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.scaling.state import ScalingMemory
 
 REMEMBERED = ScalingMemory(partitions=4, replicas=1, asked=1)
 OLD_CLASS = {"effective": {"delayClassGeneration": 0}}
 """The status before a change of the class is applied."""
-OTHERS = frozenset(Key("others", f"rolling-{number}") for number in range(CONFIG.rollouts))
 WITHHELD: dict[str, dict[str, Any]] = {
     "the Secret is missing": {"secrets_problem": Problem("SecretMissing", "create it")},
-    "the rollout waits": {"secrets_version": "another", "status": OLD_CLASS, "rolling": OTHERS},
+    "the rollout waits": {"secrets_version": "another", "status": OLD_CLASS, "no_turn": NoTurn(CONFIG.images.relay)},
 }
 
 
@@ -67,9 +68,13 @@ class Reconciliation:
 
     def __init__(self, seen: Observation) -> None:
         self.seen = seen
+        self.edits = 0
+        self.called: list[Key] = []
         self.kube = RecordedKube()
         self.ledger = ScalingLedger()
-        self.rollouts = RolloutLimiter(CONFIG.rollouts)
+        self.turns = RolloutLimiter(CONFIG.rollouts)
+        edges: Any = self
+        self.looks = FleetLooks(edges, self.ledger, self.turns, edges, CONFIG, lambda: 0.0)
         self.plans: list[Plan] = []
         self.events: list[str] = []
         self.in_group: list[str] | KafkaUnavailable = []
@@ -78,24 +83,34 @@ class Reconciliation:
 
     def run(self, seen: Observation | None = None) -> OperatorError | None:
         """Reconcile once; return the failure."""
-        self.seen = seen or self.seen
+        if seen is not None:
+            self.seen, self.edits = seen, self.edits + 1
         edges: Any = self
         kube: Any = self.kube
         executor = Executor(kube, lambda *_: None, edges, CONFIG, lambda: None, lambda _: None)
         try:
-            looks = FleetLooks(edges, self.ledger, edges, CONFIG, lambda: 0.0)
-            reconciler = Reconciler(edges, executor, edges, edges, edges, self.ledger, self.rollouts, looks)
-            reconciler.reconcile(self.seen.key, self.seen.now_ms, self.seen.now_ms)
+            reconciler = Reconciler(edges, executor, edges, edges, edges, self.ledger, self.turns, self.looks)
+            done = reconciler.reconcile(self.seen.key, self.seen.now_ms, self.seen.now_ms)
         except OperatorError as error:
             return error
+        self.called += done.others
         return None
 
     def observe(self, _: Key, now_ms: int) -> Observation:
         """Return the observation."""
         return replace(self.seen, now_ms=now_ms)
 
-    def judged_by(self, _: Key) -> None:
-        """Nothing is watched."""
+    def judged_by(self, _: Key) -> int:
+        """Return the number of observations that were given."""
+        return self.edits
+
+    def look_again(self, seen: Observation, now_ms: int) -> Observation:
+        """Return the same numbers."""
+        return replace(self.seen, now_ms=now_ms, no_turn=seen.no_turn)
+
+    def rollouts(self) -> Rollouts:
+        """Return the relays that start anew, as observed."""
+        return self.seen.rollouts
 
     def note_relays(self, seen: Observation) -> None:
         """Keep the names of the relays that there are."""
@@ -120,6 +135,9 @@ class Reconciliation:
         self.events += [event.reason for event in (*decided.events, *outcome.events)]
 
     def update(self, seen: Observation, decided: Plan, outcome: Outcome) -> None:
+        """Measure nothing."""
+
+    def update_scaling(self, seen: Observation, decision: Decision) -> None:
         """Measure nothing."""
 
     def remembered(self) -> tuple[int | None, int | None] | None:
