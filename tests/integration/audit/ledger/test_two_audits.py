@@ -177,7 +177,7 @@ def test_an_audit_whose_unfinished_files_the_quicker_one_has_removed_says_so_wha
         spark._jvm.java.io.FileReader("/gone")  # type: ignore[union-attr]
 
     monkeypatch.setattr(Ledger, "write", after_another)
-    with pytest.raises(OvertakenError, match="was quicker: its verdict counts"):
+    with pytest.raises(OvertakenError, match="was quicker: its verdicts count"):
         topic.run(spark, now_ms)
 
 
