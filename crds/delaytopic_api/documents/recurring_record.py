@@ -16,6 +16,7 @@ from delaytopic_api.records import (
     DELIVER_CRON,
     DELIVER_EVERY,
     DELIVER_FROM,
+    DELIVER_ID,
     DELIVER_JITTER,
     DELIVER_MISSED,
     DELIVER_TZ,
@@ -143,6 +144,11 @@ class RecurringRecordSpec(Model):
             DELIVER_CATCH_UP: self.catch_up.ms if self.catch_up is not None else None,
         }
         return {name: str(value).encode() for name, value in said.items() if value is not None}
+
+    def headers_of(self, identity: bytes, created_ms: int) -> list[tuple[str, bytes]]:
+        """Return all headers of the record that is written for an object created then, under an id."""
+        own = ((name, text.encode()) for name, text in self.headers.items())
+        return [(DELIVER_ID, identity), *self.controls(created_ms).items(), *own]
 
 
 _FIELDS: Final = {

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from delaytopic.client import DelayedTopic
 from delaytopic_api import RecurringRecord, Settings
 from delaytopic_api.policy import recurring_refusals
-from delaytopic_api.records import DELIVER_ID, RESTATED, Receipt, parse_dead_letter
+from delaytopic_api.records import RESTATED, Receipt, parse_dead_letter
 from delaytopic_gateway.client.kafka_clients import committed_reader, partitions_of
 from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.time_text import span_ms
@@ -130,13 +130,12 @@ class TopicUnderTest:
         if refused is not None:
             raise InputError(f"{refused.subject}: {refused.path}: {refused.message}")
         spec, identity = record.spec, str(uuid4())
-        controls = {DELIVER_ID: identity.encode(), **spec.controls(now_ms)}
         self._producer.produce(
             self.source,
             spec.value,
             spec.key,
             crc32(identity.encode()) % self._partitions,
-            headers=[*controls.items(), *((header, text.encode()) for header, text in spec.headers.items())],
+            headers=[*spec.headers_of(identity.encode(), now_ms)],
             on_delivery=_raise,
         )
         self._flush()
@@ -191,12 +190,13 @@ class TopicUnderTest:
         """Return the offset that each record follows which a relay has written into the source: what recurs goes on
         through the tests behind the one that sent it.
         """
-        written = (
-            (each, text)
-            for each in read_topic(self._session.settings, self._known.source)
-            if (text := dict(each.headers).get(RESTATED)) is not None
-        )
-        return {(each.at.partition, each.at.offset): int(text.split(b":")[2]) for each, text in written}
+        origins: dict[tuple[int, int], int] = {}
+        for each in read_topic(self._session.settings, self._known.source):
+            origin = (dict(each.headers).get(RESTATED) or b"").split(b":", 3)[2:3]
+            # Somebody else may have written such a header: what a record follows lies before it.
+            if origin and origin[0].isdigit() and int(origin[0]) < each.at.offset:
+                origins[each.at.partition, each.at.offset] = int(origin[0])
+        return origins
 
     def _arrival(self, receipt: Receipt, record: RawRecord) -> Arrival:
         timestamp_ms = receipt.timestamp_ms

@@ -20,7 +20,6 @@ from delaytopic_api.documents import (
     API_VERSION,
     ConditionType,
     RecurringRecord,
-    RecurringRecordSpec,
     RecurringRecordStatus,
     WrittenRecord,
 )
@@ -341,10 +340,8 @@ def _uid(record: RecurringRecord) -> bytes:
 
 
 def _message(record: RecurringRecord, source: Source, partition: int, now_ms: int) -> NewRecord:
-    spec: RecurringRecordSpec = record.spec
-    controls = {DELIVER_ID: _uid(record), **spec.controls(_created_ms(record))}
-    headers = [*controls.items(), *((name, text.encode()) for name, text in spec.headers.items())]
-    key, value = (part.encode() if part is not None else None for part in (spec.key, spec.value))
+    headers = record.spec.headers_of(_uid(record), _created_ms(record))
+    key, value = (part.encode() if part is not None else None for part in (record.spec.key, record.spec.value))
     return NewRecord(source.topic, partition, key, value, headers, now_ms)
 
 

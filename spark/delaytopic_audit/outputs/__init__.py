@@ -1,4 +1,4 @@
-"""What a run leaves for others: the files of a report, metrics, and tables in Delta's format."""
+"""Outputs of a run, for others: the files of a report, metrics, and tables in Delta's format."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _VERDICTS = {Verdict.MET: "met", Verdict.MISSED: "missed", Verdict.CANNOT_JUDGE:
 
 @dataclass(frozen=True)
 class Standing:
-    """What the last audit has said of a DelayTopic; what there was nothing to say of is None."""
+    """The last verdict on a DelayTopic, and the figures behind it; one that there is nothing to say of is None."""
 
     delay_topic: str
     """`namespace/name`."""

@@ -62,7 +62,7 @@ class Published:
         self.ledger.commit(self._last)
 
     def hour(self, number: int, finding: str | None = "lost", attempt: str = "abcd0123") -> Part:
-        """What a run has graded of an hour: ten records, and what is to be said of one of them."""
+        """The rows that a run has graded of an hour: ten records, and what is to be said of one of them."""
         minute = MINUTE + number * HOUR
         folder = f"runs/{number:08d}-{attempt}/0-{minute}-{minute + 1}"
         at = {"delay_topic": 1, "minute": minute, "partition": 3}
@@ -83,7 +83,7 @@ class Published:
         publish_tables(self.spark, self.ledger, results, self.place, reports=beside, now_ms=NOW_MS)
 
     def rows(self, table: str) -> Rows:
-        """What a reader finds."""
+        """The rows that a reader finds."""
         return list(self.open(table).to_pyarrow_table().to_pylist())
 
     def open(self, table: str) -> DeltaTable:
@@ -109,7 +109,7 @@ def time_of(minute: int, after_ms: int = 0) -> datetime:
 
 
 def hours(*numbers: int, finding: str = "lost") -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """What minutes and findings have to have of these hours."""
+    """The rows that minutes and findings have to have of these hours."""
     minutes = [(number, MINUTE + number * HOUR) for number in numbers]
     counts = [(DELAY_TOPIC, time_of(minute), 3, 10, 9) for _, minute in minutes]
     return counts, [(DELAY_TOPIC, finding, number, time_of(minute, 7)) for number, minute in minutes]
