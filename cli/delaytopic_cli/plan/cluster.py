@@ -24,7 +24,7 @@ def read_cluster(kubectl: Kubectl, documents: Documents, config: OperatorConfig 
     notes: list[str] = []
     try:
         if config is None:
-            config = _config(kubectl, notes)
+            config = _config(kubectl, documents, notes)
         topics = _topics(kubectl, documents, notes)
         classes = _classes(kubectl, notes)
         namespaces = _namespaces(kubectl, documents, notes)
@@ -139,8 +139,8 @@ def _made(kubectl: Kubectl, place: str, unseen: set[str]) -> list[Document]:
         return []
 
 
-def _config(kubectl: Kubectl, notes: list[str]) -> OperatorConfig:
-    """Return the settings of the operator's chart; its defaults when none can be seen."""
+def _config(kubectl: Kubectl, documents: Documents, notes: list[str]) -> OperatorConfig:
+    """Return the settings of the operator that looks after the documents; the defaults when none can be told."""
     several = False
     for search in (kubectl, kubectl.within(OperatorConfig().namespace)):
         everywhere = ["--all-namespaces"] if search is kubectl else []
@@ -151,12 +151,20 @@ def _config(kubectl: Kubectl, notes: list[str]) -> OperatorConfig:
                 raise
             continue
         texts = [each["data"][CONFIG_KEY] for each in found if CONFIG_KEY in (each.get("data") or {})]
-        if len(texts) == 1:
-            return parsed_config(texts[0], "the operator's ConfigMap")
-        several = several or len(texts) > 1
+        configs = [parsed_config(text, "the operator's ConfigMap") for text in texts]
+        chosen = configs if len(configs) == 1 else [each for each in configs if _looks_after(each, documents)]
+        if len(chosen) == 1:
+            return chosen[0]
+        several = several or len(configs) > 1
     seen = "settings of several operators are" if several else "the operator's settings are not"
     notes.append(f"{seen} to be seen: the defaults are taken, or name some: --operator-config")
     return OperatorConfig()
+
+
+def _looks_after(config: OperatorConfig, documents: Documents) -> bool:
+    """Return whether this operator reconciles all objects of the documents that have a namespace."""
+    places = {each["metadata"]["namespace"] for each in (*documents.topics, *documents.recurring)}
+    return not config.watch_namespaces or places <= {*config.watch_namespaces}
 
 
 def parsed_config(text: str, origin: str) -> OperatorConfig:

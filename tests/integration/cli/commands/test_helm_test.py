@@ -42,6 +42,7 @@ def install(helm: Helm, control_plane: ControlPlane, node: LocalNode, pod_namesp
             "crds": {"install": False},
             "image": {"tag": version},
             "replicaCount": 1,
+            "watchNamespaces": [pod_namespace],
             "test": {"kafkaConfig": {"secret": LOGIN}, "source": route.source, "target": target, "after": "1s"},
         }
         helm.install(release, CHART, pod_namespace, values)

@@ -52,8 +52,8 @@ class Planned:
 def settings(running: Platform) -> Iterator[None]:
     """The operator's settings where its chart puts them.
 
-    A plan looks for them in the whole cluster, which other test files use at the same time: with those of a second
-    operator it would take the defaults. So no other file may have any.
+    A plan looks for them in the whole cluster, which other test files use at the same time: it takes those of the
+    operator that looks after the team's namespace, and no other file's may.
     """
     path = f"/api/v1/namespaces/{running.namespace}/configmaps/delaytopic"
     running.client.apply(path, settings_of(running))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, ClassVar
 
 import pytest
 
@@ -11,43 +12,53 @@ from delaytopic_cli.plan.cluster import read_cluster
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.offline.documents import Documents
 
-SETTINGS = "apiVersion: delaytopic.dev/v1beta1\nkind: OperatorConfig\nnamespace: platform\n"
-
 
 class ClusterWith(Kubectl):
-    """A cluster that has nothing but so many operators' settings."""
+    """A cluster that has nothing but operators' settings: the namespaces that each looks after, by its own."""
 
-    settings = 0
+    operators: ClassVar[dict[str, list[str]]] = {}
 
     def items(self, *arguments: str) -> list[dict[str, Any]]:
-        there = self.settings if arguments[:2] == ("configmaps", "--all-namespaces") else 0
-        return [{"data": {"operator.yaml": SETTINGS}}] * there
+        if arguments[:2] != ("configmaps", "--all-namespaces"):
+            return []
+        return [{"data": {"operator.yaml": _settings(*each)}} for each in self.operators.items()]
+
+    def find(self, kind: str, name: str) -> dict[str, Any] | None:
+        return None
+
+
+def _settings(namespace: str, watched: list[str]) -> str:
+    head = {"apiVersion": "delaytopic.dev/v1beta1", "kind": "OperatorConfig"}
+    return json.dumps({**head, "namespace": namespace, "watchNamespaces": watched})
+
+
+SEVERAL = "settings of several operators are to be seen: the defaults are taken, or name some: --operator-config"
 
 
 @pytest.mark.parametrize(
-    ("settings", "namespace", "notes"),
+    ("operators", "namespace", "notes"),
     [
-        (1, "platform", []),
+        ({"platform": []}, "platform", []),
+        ({"platform": ["billing"]}, "platform", []),
+        ({"platform": ["billing"], "second": ["shop", "tea"]}, "second", []),
         (
-            0,
+            {},
             OperatorConfig().namespace,
             ["the operator's settings are not to be seen: the defaults are taken, or name some: --operator-config"],
         ),
-        (
-            2,
-            OperatorConfig().namespace,
-            ["settings of several operators are to be seen: the defaults are taken, or name some: --operator-config"],
-        ),
+        ({"platform": [], "second": ["shop"]}, OperatorConfig().namespace, [SEVERAL]),
+        ({"platform": ["billing"], "second": ["tea"]}, OperatorConfig().namespace, [SEVERAL]),
     ],
+    ids=["the only one", "the only one, for others", "who looks after it", "none", "two look after it", "nobody does"],
 )
-def test_the_settings_of_the_one_operator_are_taken(
-    monkeypatch: pytest.MonkeyPatch, settings: int, namespace: str, notes: list[str]
+def test_the_settings_of_the_operator_that_looks_after_the_documents_are_taken(
+    monkeypatch: pytest.MonkeyPatch, operators: dict[str, list[str]], namespace: str, notes: list[str]
 ) -> None:
-    monkeypatch.setattr(ClusterWith, "settings", settings)
+    monkeypatch.setattr(ClusterWith, "operators", operators)
 
-    state = read_cluster(ClusterWith(), Documents([], [], []), None)
+    state = read_cluster(ClusterWith(), Documents([_named("DelayTopic")], [], []), None)
 
-    assert (state.config.namespace, [*state.notes]) == (namespace, notes)
+    assert (state.config.namespace, [each for each in state.notes if "settings" in each]) == (namespace, notes)
 
 
 class ClusterOfNamespaces(Kubectl):
