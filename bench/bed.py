@@ -37,8 +37,9 @@ JVM_OPTIONS = (
     "-XX:+ExplicitGCInvokesConcurrent",
     "-XX:+AlwaysPreTouch",
 )
-"""As Kafka's own scripts start it. The heap is touched before, as that of a broker is which has run for a while: a page
-that is touched for the first time takes 3 us of a virtual machine, and a heap that grows stops all of it for that."""
+"""Options as those of Kafka's own scripts. The heap is touched before, as that of a broker is which has run for a
+while: a page that is touched for the first time takes 3 us of a virtual machine, and a heap that grows stops all of it
+for that."""
 LOG_APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 

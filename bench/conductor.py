@@ -91,7 +91,7 @@ class Conductor:
         self._backlogs: list[tuple[str, Backlog]] = []
         self._fill_rate = 0.0
         self._agendas: dict[Dialect, Agenda] = {}
-        """Of dialects for which the first one was too tight."""
+        """The agendas of dialects for which the first one was too tight."""
         has_speedups = find_spec(SPEEDUPS) is not None
         self._ways = WAYS if has_speedups else PURE
         self._relays_in_c = RELAYS_IN_C if has_speedups else ()

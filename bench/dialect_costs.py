@@ -45,14 +45,14 @@ LARGEST_BYTES = 1 << 20
 
 T = TypeVar("T")
 Costs = dict[str, float]
-"""Of each step, nanoseconds for a delivery."""
+"""The cost of each step, nanoseconds for a delivery."""
 
 
 class Way:
     """The way of so many records of one dialect through a relay's thread."""
 
     def __init__(self, speech: Speech, records: int) -> None:
-        """Nothing is made yet."""
+        """Take a dialect and a number of records; nothing is made yet."""
         config = _config(speech.dialect)
         self._speech = speech
         self._records = records

@@ -74,7 +74,7 @@ def messages(records: int) -> list[SourceMessage]:
 
 
 def fresh(headers: Headers) -> list[tuple[str, str | bytes | None]]:
-    """The same, in objects of their own, as the client makes them for each record."""
+    """Return the same headers in objects of their own, as the client makes them for each record."""
     return [(name[:1] + name[1:], bytes(bytearray(value or b""))) for name, value in headers]
 
 

@@ -20,7 +20,7 @@ class Preload:
     """Produces records to a source topic that nobody sees until `show`."""
 
     def __init__(self, bootstrap_servers: str, topic: str, speech: Speech = NATIVE, target: str = "") -> None:
-        """Nothing is sent yet. `speech` writes the records, which may name the target."""
+        """Take a topic to fill; nothing is sent yet. `speech` writes the records, which may name the target."""
         self._topic = topic
         self._write = speech.write
         self._target = target

@@ -33,7 +33,7 @@ QUICK = (*THROUGHPUT, Group.LATENESS)
 
 
 ROUNDS = 3
-"""Of all but what is measured once: the median of fewer is a mean."""
+"""The rounds of all but what is measured once: the median of fewer is a mean."""
 
 
 def rounds_of(groups: Collection[Group], asked: int | None) -> dict[Group, int]:
@@ -83,22 +83,22 @@ class Scale:
     """Numbers of records of the cases beside the null relay, so that all take a second or a few on any machine."""
 
     copied: int
-    """By the null relays and with a fixed delay."""
+    """The records copied by the null relays and with a fixed delay."""
     within_horizon: int
     """All in memory at once."""
     backlog: int
-    """On the way to the backlog."""
+    """The records on the way to the backlog."""
 
     @classmethod
     def of(cls, records: int) -> Scale:
-        """From the number for the null relay."""
+        """Return the scale that follows from the number for the null relay."""
         return cls(
             records, min(MOST_IN_MEMORY, records * 6 // 10), min(LARGEST_BACKLOG, max(SMALLEST_BACKLOG, records))
         )
 
     @classmethod
     def for_rate(cls, null_rate: float) -> Scale:
-        """From what the null relay does in a second."""
+        """Return the scale that follows from what the null relay does in a second."""
         return cls.of(min(MOST, max(FEWEST, int(null_rate) // 10_000 * 10_000)))
 
 
@@ -137,7 +137,7 @@ class Sizes:
     kill_after_s: float
     pending: tuple[int, ...]
     ripe: int
-    """Of a backlog of millions: how many are due while it is measured."""
+    """The number of a backlog of millions that are due while it is measured."""
     recurring: Recurring
     scale: Scale | None = None
     """None: as the null relay says."""

@@ -38,9 +38,9 @@ class Sample(NamedTuple):
 
     at_ms: float
     target_ends: tuple[int, ...]
-    """Of each target partition: where a `read_committed` consumer could read to."""
+    """The offset of each target partition up to which a `read_committed` consumer could read."""
     committed: tuple[int, ...]
-    """Of each source partition: the relay's committed offset; 0 before the first commit."""
+    """The relay's committed offset of each source partition; 0 before the first commit."""
 
 
 class Watch:
@@ -90,7 +90,7 @@ class Watch:
         return tuple(_end(futures[partition]) for partition in self._targets)
 
     def _committed(self) -> tuple[int, ...]:
-        """By a consumer that never joins the group: the admin client crashes when the coordinator is not ready."""
+        """Ask by a consumer that never joins the group: the admin client crashes when the coordinator is not ready."""
         try:
             found = self._member.committed(self._sources, timeout=REQUEST_SECONDS)
         except KafkaException as error:

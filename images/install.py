@@ -38,7 +38,8 @@ LEFT_OUT: Final = (
     "lib/python*/site-packages/pyarrow/include",
     "lib/python*/site-packages/pyspark/examples",
 )
-"""Of what wheels bring: tests, headers, examples, and a second client of Kubernetes that nothing here imports."""
+"""The parts of wheels that are left out: tests, headers, examples, and a second client of Kubernetes that nothing here
+imports."""
 NEVER_IMPORTED: Final = (
     "dist-packages",
     "distutils",
@@ -174,7 +175,7 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def link(files: Iterable[Path], layer: Path) -> None:
-    """To the same path below `layer`; hard links, as Spark alone has half a gigabyte."""
+    """Link files to the same paths below `layer`; the links are hard ones, as Spark alone has half a gigabyte."""
     for file in files:
         destination = layer / file.relative_to("/")
         destination.parent.mkdir(parents=True, exist_ok=True)
@@ -195,7 +196,7 @@ def add_user(folder: Path, base: Path = Path("/etc")) -> None:
 
 
 def settle(layer: Path) -> None:
-    """The same times and permissions for each build; everybody may read, nobody but root may write."""
+    """Give files the same times and permissions in each build; everybody may read, nobody but root may write."""
     for path in [*layer.rglob("*"), layer]:
         if not path.is_symlink():
             executable = path.is_dir() or path.stat().st_mode & 0o100

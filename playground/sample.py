@@ -14,7 +14,7 @@ SENDER: Final = "sender"
 PER_SECOND: Final = 10
 DAY_SECONDS: Final = 86_400
 TRAFFIC: Final = Plan("sample", DAY_SECONDS * PER_SECOND, PER_SECOND, delays_ms=(5_000, 120_000))
-"""For a day; then Kubernetes starts the sender again."""
+"""The traffic of a day; then Kubernetes starts the sender again."""
 
 
 def sample_team() -> list[dict[str, Any]]:

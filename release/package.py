@@ -31,11 +31,11 @@ TRIED: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "operator": (["delaytopic-operator", "--help"],),
     "gateway": (["delaytopic-gateway", "--help"],),
 }
-"""By extra, the commands that have to work with the base and that extra alone."""
+"""The commands that have to work with the base and one extra alone, by extra."""
 PURE: Final = "py3-none-any"
 """The tag of the wheel for every machine."""
 SPEEDUPS: Final = f"delaytopic_relay/_speedups{sysconfig.get_config_var('EXT_SUFFIX')}"
-"""In wheels for one kind of machine."""
+"""The file that wheels for one kind of machine have."""
 
 
 def run(command: Sequence[str | Path], folder: Path = ROOT, variables: Mapping[str, str] | None = None) -> str:

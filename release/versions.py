@@ -83,7 +83,7 @@ PLACES: Final[Mapping[str, Callable[[str, str], str]]] = {
     "charts/delaytopic/Chart.yaml": _chart,
     "operator/delaytopic_operator/config.py": _images,
 }
-"""By path, the function that puts a version into a text. What follows from these is generated."""
+"""The function that puts a version into a text, by the path of its file. What follows from these is generated."""
 
 
 def released_changelog(text: str, version: str, day: str) -> str:

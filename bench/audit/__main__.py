@@ -82,7 +82,7 @@ def _histories(records: int, folder: Path) -> dict[int, dict[str, object]]:
 
 
 def _history(hours: int, records: int, folder: Path) -> dict[str, object]:
-    """The same hour after a short time and a long one."""
+    """Measure the same hour after a short time and after a long one."""
     cost = run_watched(
         [sys.executable, "-m", "bench.audit.history", str(hours), str(records), str(folder / f"history-{hours}")]
     )
@@ -138,7 +138,7 @@ def _hour(hour: Hour, folder: Path, name: str) -> dict[str, object]:
 
 
 def _backlog(kafka: KafkaServer, folder: Path, records: int, pending: int, start_ms: int) -> dict[str, object]:
-    """The same hour after a run that took in nothing, and after one that took in a backlog."""
+    """Measure the same hour after a run that took in nothing, and after one that took in a backlog."""
     results: dict[str, object] = {}
     for name, backlog in (("none", 0), ("some", pending)):
         hour = hour_of_records(kafka.bootstrap_servers, f"backlog-{name}", 0, start_ms, pending=backlog)

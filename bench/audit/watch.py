@@ -30,8 +30,8 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one run. `peak_mib` is the greatest sum of resident memory, sampled; `cpu_seconds` say on a busy machine, too,
-    how much work it was. Both are of the command's own family, and by role of executors elsewhere, too.
+    """The cost of one run. `peak_mib` is the greatest sum of resident memory, sampled; `cpu_seconds` say on a busy
+    machine, too, how much work it was. Both are of the command's own family, and by role of executors elsewhere, too.
     """
 
     seconds: float

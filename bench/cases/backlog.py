@@ -22,7 +22,7 @@ from delaytopic_api.values import BackendType, Guarantee
 
 SPREAD_MS = 600_000
 LEAD_MS = 25_000
-"""From filling the source to the first due time: enough to fill it, and to take all of it in."""
+"""The time from filling the source to the first due time: enough to fill it, and to take all of it in."""
 HORIZON_MS = 11_000
 """The span that stays in memory: ten seconds, and the slice that has begun."""
 SETTLED_MS = 500

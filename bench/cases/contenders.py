@@ -24,7 +24,8 @@ class Peer(NamedTuple):
 
     dialect: Dialect
     command: str
-    """With `{bootstrap_servers}`, `{redis_url}`, `{source}`, `{target}` and `{group}` where it needs these."""
+    """The command, with `{bootstrap_servers}`, `{redis_url}`, `{source}`, `{target}` and `{group}` where it needs
+    these."""
 
     def arguments(self, bed: Bed, source: str, target: str, group: str) -> list[str]:
         """Return the program and its arguments. Raises `KeyError` for what is not there to be named."""

@@ -37,7 +37,8 @@ class Flow:
     appended_ms: Mapping[int, int]
     """The broker's LogAppendTime."""
     arrived_ms: Mapping[int, int]
-    """With transactions, when a `read_committed` reader had it, in a process of its own; else when it was appended."""
+    """The times of arrival: with transactions, when a `read_committed` reader had it, in a process of its own; else
+    when it was appended."""
     twice: int
 
 

@@ -27,7 +27,8 @@ LATEST_MS = 9_000
 """The horizon is ten seconds."""
 LATE_MS = 100
 ALL_IN_MEMORY = RelayLimits(memory=Quantity("1Gi"))
-"""With eight headers and an id a record takes 3 KiB, of 256 MiB by default."""
+"""The limits with which all stays in memory: with eight headers and an id a record takes 3 KiB, of 256 MiB by default.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Agenda:
     """The time from the start line to the first due time: until then the relay only takes in."""
 
     def doubled(self) -> Agenda:
-        """For another attempt."""
+        """Return an agenda twice as long, for another attempt."""
         return Agenda(self.fill_ms * 2, self.intake_ms * 2)
 
 

@@ -30,7 +30,7 @@ PAST_MS: Final = 1_000
 LATER_MS: Final = 3_600_000
 """Beyond the horizon: what is due then goes to the backlog."""
 BLOCK: Final = 4
-"""Of so many records of a partition two leave at once, one waits, and one cancels another that waits."""
+"""The records of a partition that belong together: two leave at once, one waits, and one cancels another that waits."""
 DISTANCE: Final = 250
 """Blocks between a record that waits and its cancel."""
 NOBODY: Final = b"nobody"

@@ -36,10 +36,10 @@ class Level:
     into: Rate
     out: Rate
     first_delivery_ms: float
-    """From the start of the process."""
+    """The time from the start of the process."""
     peak_memory_bytes: int
     held_bytes: float
-    """Of the backlog, for each record that waits."""
+    """The bytes that the backlog holds for each record that waits."""
 
 
 class Growing:
@@ -56,7 +56,7 @@ class Growing:
         self._relay = relay_of(bed, name, (self._source, self._target), way, by_record(), backend)
         self._due_ms: array[int] = array("q")
         self._ends = [0] * PARTITIONS
-        """Behind the last marker of each source partition."""
+        """The offset behind the last marker of each source partition."""
         self._waiting = 0
         bed.create(self._source, self._target, f"{self._target}.dlq")
         self._buckets = bed.create_buckets(self._relay.config)

@@ -23,7 +23,7 @@ ON_TIME_MS = 250
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """From the kill until the first record came again, and until none was late any more."""
+    """The gap from the kill until the first record came again, and until none was late any more."""
 
     first_ms: float
     caught_up_ms: float

@@ -40,7 +40,7 @@ class Rate:
 
 
 def source_ends(records: int) -> list[int]:
-    """Behind the last record of each partition of a source with this many."""
+    """Return the offset behind the last record of each partition of a source with this many."""
     return [len(range(partition, records, PARTITIONS)) for partition in range(PARTITIONS)]
 
 

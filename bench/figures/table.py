@@ -14,13 +14,13 @@ class Table:
     rows: Sequence[tuple[str, ...]]
 
     def text(self) -> str:
-        """For a terminal."""
+        """Return the table for a terminal."""
         widths = [max(map(len, column)) for column in zip(self.headings, *self.rows, strict=True)]
         lines = [self.headings, tuple("-" * width for width in widths), *self.rows]
         return "\n".join("  ".join(_aligned(line, widths)).rstrip() for line in lines)
 
     def markdown(self) -> str:
-        """For a document."""
+        """Return the table for a document."""
         rule = ("---", *("---:" for _ in self.headings[1:]))
         return "\n".join(f"| {' | '.join(line)} |" for line in (self.headings, rule, *self.rows))
 

@@ -41,9 +41,9 @@ class Cost:
 
     delay_topics: int
     made_s: float
-    """From the first YAML until all were ready."""
+    """The time from the first YAML until all were ready."""
     restart_s: float
-    """From the start of an operator until it has looked at all."""
+    """The time from the start of an operator until it has looked at all."""
     restart_processor_s: float
     """Processor seconds that this took."""
     steady_processors: float
@@ -55,9 +55,9 @@ class Cost:
     steady_writes_per_s: float
     """Requests to the API server that write, without renewals of the Lease."""
     ready_s: float
-    """From the YAML of one more DelayTopic until it is ready, the median of some."""
+    """The time from the YAML of one more DelayTopic until it is ready, the median of some."""
     rotated_s: float
-    """From the change of the class's Secret until all relays are ready that start with it."""
+    """The time from the change of the class's Secret until all relays are ready that start with it."""
     rotated_writes_per_s: float
     """Requests to the API server that write meanwhile."""
     memory_mib: float
@@ -74,7 +74,7 @@ class Crowd(NamedTuple):
     plane: ControlPlane
     operator: OperatorProcess
     namespace: str
-    """Of the operator; it is the name of its user, too."""
+    """The namespace of the operator; it is the name of its user, too."""
     relays: str
     """The namespace in which relays run."""
     team: str

@@ -20,7 +20,7 @@ from delaytopic_operator.observe.relay_pages import DEFAULT_PORT
 
 PENDING = 1_000
 BINS = 20
-"""Of the due histogram, as many as a relay shows of ten minutes ahead."""
+"""The bins of the due histogram, as many as a relay shows of ten minutes ahead."""
 BIN_MS = 30_000
 WATCHED_S = 300
 

@@ -33,7 +33,7 @@ class Day:
     name: str
     length_s: int
     arrivals: Mapping[int, Sequence[Batch]]
-    """By the second in which they are sent."""
+    """The batches by the second in which they are sent."""
     begins_with: Sequence[Batch] = ()
     """Taken in before."""
     takes_in: int = 10_000
@@ -43,9 +43,9 @@ class Day:
     unreliable: bool = False
     """Relays fall silent, show old pages, and end."""
     blackouts: Sequence[tuple[int, int]] = ()
-    """From when to when no page can be had."""
+    """The times from when to when no page can be had."""
     narrow: Sequence[tuple[int, int, float]] = ()
-    """From when to when the target takes no more than so many records a second."""
+    """The times from when to when the target takes no more than so many records a second."""
 
 
 @dataclass

@@ -143,7 +143,7 @@ TYPES: Final[Mapping[str, Schema]] = {
     "monitoring.dashboards.annotations": _TEXTS,
     "extraObjects": _OBJECTS,
 }
-"""Of all values but `operator`, which is OperatorConfig."""
+"""The types of all values but `operator`, which is OperatorConfig."""
 
 
 _LEDGER_LASTS: Final = {

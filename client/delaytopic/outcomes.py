@@ -91,7 +91,7 @@ class TooLate:
 
 @dataclass(frozen=True, slots=True)
 class NotPending:
-    """Nothing with the id was pending, and nothing is known to have been delivered."""
+    """An outcome of an id of which nothing was pending, and nothing is known to have been delivered."""
 
     outcome: Outcome
     """The relay's word on the cancel."""

@@ -18,7 +18,7 @@ class Problem(NamedTuple):
     """One thing to change: where, and what is allowed there."""
 
     path: str
-    """Of the field, such as `spec.target.allowedTopics[0]`; empty for the whole document."""
+    """The path of the field, such as `spec.target.allowedTopics[0]`; empty for the whole document."""
     message: str
     subject: str = ""
     """The document, such as `DelayTopic shop/reminders`."""

@@ -37,7 +37,7 @@ except ModuleNotFoundError as error:
     sys.exit(f"error: {missing_package(error, 'gateway')}")
 
 SHORTEST_TOKEN = 32
-"""Of a relay's token, whose digest many may read."""
+"""The shortest token of a relay, whose digest many may read."""
 
 
 @dataclass(frozen=True, slots=True)

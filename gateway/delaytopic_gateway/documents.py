@@ -162,21 +162,21 @@ class RecordSelection(Model):
     due_before: EpochMs = None
     """Due before this time."""
     partition: Annotated[int | None, Field(ge=0, lt=1 << 31)] = None
-    """Of this source partition."""
+    """The source partition of those that are listed."""
     id: Text = None
-    """With this id."""
+    """The id of those that are listed."""
     id_prefix: Text = None
-    """With an id that begins so."""
+    """The beginning of the ids of those that are listed."""
     key: Text = None
-    """With this key."""
+    """The key of those that are listed."""
     key_prefix: Text = None
-    """With a key that begins so."""
+    """The beginning of the keys of those that are listed."""
     after: Annotated[str | None, Field(pattern=r"^[0-9]{1,15}:[0-9]{1,10}:[0-9]{1,19}$")] = None
-    """Behind a page: its `next`."""
+    """The `next` of the page before."""
     limit: Annotated[int, Field(ge=0, le=MOST_LISTED)] = DEFAULT_LIMIT
     """The first so many; with 0 the counts alone."""
     contents: bool = False
-    """With keys, values and headers."""
+    """True: keys, values and headers are listed, too."""
 
     @field_validator("after")
     @classmethod
@@ -213,7 +213,7 @@ class NewRecord(Model):
     deliver_after: Span | None = None
     """The time from now until it is due."""
     id: str | None = Field(None, min_length=1, max_length=256)
-    """By which it can be cancelled and replaced. Without a key it is the key, too."""
+    """The id by which it can be cancelled and replaced. Without a key it is the key, too."""
     key: str | None = None
     """Its key as text."""
     key_base64: Base64Bytes | None = None
@@ -348,7 +348,7 @@ class OutcomePage(Model):
     """The ends of schedules with one id, the last one first."""
 
     outcomes: list[Outcome]
-    """Among the newest of the topic."""
+    """The outcomes of the id among the newest of the topic."""
     looked_at: int
     """The number of its offsets that were looked at."""
     complete: bool

@@ -20,7 +20,7 @@ from delaytopic_process.errors import InputError
 
 START_S = 10.0
 MOST_CONNECTIONS = 500
-"""At once; requests of further ones are refused. Each takes up to 128 KiB beside its request."""
+"""The most connections at once; requests of further ones are refused. Each takes up to 128 KiB beside its request."""
 
 
 @contextmanager

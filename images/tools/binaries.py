@@ -38,7 +38,7 @@ class Programs:
     directory: Path
 
     def path(self, name: str) -> Path:
-        """Of one of `PROGRAMS`."""
+        """Return the path of one of `PROGRAMS`."""
         return self.directory / name
 
 

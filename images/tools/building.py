@@ -46,7 +46,7 @@ def build_images(order: Order, images: tuple[Image, ...], docker: Docker, report
 
 
 def wheel_folders(order: Order, image: Image, report: Report) -> dict[str, Path]:
-    """By what they are for. A checkout that has locks is built with its own."""
+    """Return the folders of wheels by what they are for. A checkout that has locks is built with its own."""
     project = order.project
     root = project.root if lock_file(image.name, root=project.root).is_file() else ROOT
     return {
@@ -77,7 +77,9 @@ def _base_labels(base: str, docker: Docker) -> dict[str, str]:
 
 
 def image_fingerprint(order: Order, image: Image, wheels: Mapping[str, Path]) -> str:
-    """The same as long as a build gives the same, but for the base behind its name and the revision label."""
+    """Return a text that stays the same as long as a build gives the same, but for the base behind its name and the
+    revision label.
+    """
     return context_fingerprint(image.dockerfile, order.project.root / "pyproject.toml", wheels, order.base)
 
 

@@ -10,9 +10,9 @@ from images.tools.places import IMAGES
 
 DEFAULT_BASE: Final = "python:3.11-slim"
 PYTHON: Final = "3.11"
-"""Of the base, which wheels are chosen for."""
+"""The version of Python of the base, which wheels are chosen for."""
 SBOM_FILE: Final = "/opt/delaytopic/sbom.cdx.json"
-"""In each image: what is installed in it, as CycloneDX JSON."""
+"""The file in each image that says what is installed in it, as CycloneDX JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,4 +39,4 @@ IMAGE_LIST: Final = (
     Image("gateway", extra="gateway", repository="delaytopic/gateway"),
     Image("audit", extra="audit", repository="delaytopic/audit", has_jars=True),
 )
-"""In the order in which they are built."""
+"""All images, in the order in which they are built."""

@@ -23,7 +23,9 @@ def stage_context(folder: Path, dockerfile: Path, pyproject: Path, wheels: Mappi
 
 
 def context_fingerprint(dockerfile: Path, pyproject: Path, wheels: Mapping[str, Path], *settings: str) -> str:
-    """The same as long as `stage_context` gives the same; wheels are known by the names of their folders."""
+    """Return a text that stays the same as long as `stage_context` gives the same; wheels are known by the names of
+    their folders.
+    """
     own = files_fingerprint(INSTALLER.parent, tree(INSTALLER))
     folders = [f"{kind}={folder.name}" for kind, folder in sorted(wheels.items())]
     return fingerprint(own, dockerfile.read_bytes(), pyproject.read_bytes(), *folders, *settings)

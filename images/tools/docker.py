@@ -44,7 +44,7 @@ class Docker:
         return str(known[0]).rpartition("@")[2] if known else None
 
     def pull(self, reference: str) -> None:
-        """From its registry, unless it is here."""
+        """Fetch an image from its registry, unless it is here."""
         if self.size(reference) is None:
             self._run("pull", "--quiet", reference)
 

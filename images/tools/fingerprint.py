@@ -19,7 +19,9 @@ def fingerprint(*parts: str | bytes) -> str:
 
 
 def files_fingerprint(root: Path, files: Iterable[Path]) -> str:
-    """Of the names below `root` and the contents of these files, in any order; what Python compiled is left out."""
+    """Return the fingerprint of the names below `root` and the contents of these files, in any order; what Python
+    compiled is left out.
+    """
     parts: list[str | bytes] = []
     for file in sorted(files):
         if "__pycache__" not in file.parts:

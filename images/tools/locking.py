@@ -18,7 +18,7 @@ from images.tools.places import IMAGES, ROOT
 
 MACHINES: Final = ("x86_64", "aarch64")
 GLIBC_MINORS: Final = range(36, 16, -1)
-"""From Debian 12's glibc down to that of manylinux2014."""
+"""The versions of glibc from Debian 12's down to that of manylinux2014."""
 TOOLS_LOCK: Final = "tools"
 BACKEND_LOCK: Final = "backend"
 
@@ -26,7 +26,7 @@ OLDEST_PATCH: Final = ("async-timeout>=4.0.3,<6",)
 """A package asked for before Python 3.11.3, which Debian 12 has, and pip does not see when it is newer itself."""
 
 Hashes = dict[str, list[str]]
-"""By `name==version`: the SHA-256 digests of its files."""
+"""The SHA-256 digests of the files of each `name==version`."""
 
 
 def lock_file(name: str, *, root: Path = ROOT) -> Path:
@@ -43,7 +43,7 @@ def platform_options(machine: str) -> list[str]:
 
 
 def requirements() -> dict[str, tuple[str, list[str]]]:
-    """By the name of each lock: where its requirements come from, in words, and what pip is asked for."""
+    """Return by the name of each lock where its requirements come from, in words, and what pip is asked for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = {
         image.name: (f"the extra `{image.extra}` of pyproject.toml", [f"{ROOT}[{image.extra}]", *OLDEST_PATCH])
@@ -88,7 +88,7 @@ def _report(arguments: Sequence[str]) -> Hashes:
 
 
 def _pin(entry: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Of one distribution of pip's report; the project itself, which is a folder, has none."""
+    """Return the pin of one distribution of pip's report; the project itself, which is a folder, has none."""
     metadata = entry["metadata"]
     name = metadata["name"].lower().replace("_", "-").replace(".", "-")
     return f"{name}=={metadata['version']}", [entry["download_info"]["archive_info"]["hashes"]["sha256"]]

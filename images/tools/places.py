@@ -21,7 +21,7 @@ def cache_folder(*names: str) -> Path:
 
 
 def link_or_copy(source: Path, destination: Path) -> None:
-    """The same file at another place: wheels are large, and mostly on the same file system."""
+    """Have the same file at another place: wheels are large, and mostly on the same file system."""
     try:
         os.link(source, destination)
     except OSError:

@@ -42,7 +42,7 @@ class Project:
 
     @property
     def version(self) -> str:
-        """Of the wheel, and by default the tag of the images."""
+        """The version of the wheel, and by default the tag of the images."""
         return str(self.metadata["project"]["version"])
 
     @property
@@ -56,7 +56,8 @@ class Project:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of everything that the wheel is made of, when it was asked for first: all images are of one state.
+        """The fingerprint of everything that the wheel is made of, when it was asked for first: all images are of one
+        state.
 
         What `make install` compiles in place is in no wheel.
         """
@@ -67,7 +68,7 @@ class Project:
 
     @cached_property
     def speedups_fingerprint(self) -> str:
-        """Of the wheel with the relay's speedups, which is for one kind of machine."""
+        """The fingerprint of the wheel with the relay's speedups, which is for one kind of machine."""
         speedups = files_fingerprint(self.root, tree(self.root / SPEEDUPS))
         return fingerprint(self.fingerprint, speedups, platform.machine())
 

@@ -65,7 +65,7 @@ class DockerEngine:
         return True
 
     def remove_image(self, reference: str) -> None:
-        """Nothing when there is none; raises CommandFailed while a container uses it."""
+        """Remove an image if there is one; raises CommandFailed while a container uses it."""
         if self.has_image(reference):
             self("image", "rm", "--force", reference)
 

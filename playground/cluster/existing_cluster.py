@@ -27,7 +27,7 @@ class ExistingCluster:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """By KUBECONFIG and E2E_LOAD_IMAGE; raises MachineLacks when the first names no file."""
+        """Return what KUBECONFIG and E2E_LOAD_IMAGE name; raises MachineLacks when the first names no file."""
         named = environment.get("KUBECONFIG", "")
         kubeconfig = Path(named).expanduser()
         if not named or not kubeconfig.is_file():

@@ -28,5 +28,5 @@ def clusters() -> Path:
 
 
 def run_state(cluster: str) -> Path:
-    """Of one cluster, while it is up: its kubeconfig."""
+    """Return the folder of one cluster, while it is up, with its kubeconfig."""
     return clusters() / cluster

@@ -14,7 +14,7 @@ _IDENTITY = "sha256:"
 
 
 def identities(listing: str) -> dict[str, frozenset[str]]:
-    """From what `ctr images list` prints: by an image's name, its ids, of which an engine uses one.
+    """Return from what `ctr images list` prints the ids of each image by its name, of which an engine uses one.
 
     containerd lists each image by its name and by the digest of its configuration, both with the digest of its
     manifest. The first is the id in an engine with Docker's own store, the second in one with containerd's.
@@ -32,7 +32,7 @@ def lacking(wanted: Mapping[str, str], there: Mapping[str, frozenset[str]]) -> l
 
 
 def full(reference: str) -> str:
-    """As containerd calls it: with the registry, which is Docker's where none is named."""
+    """Return the name by which containerd calls an image: with the registry, which is Docker's where none is named."""
     first, slash, _ = reference.partition("/")
     if slash and ("." in first or ":" in first or first == "localhost"):
         return reference

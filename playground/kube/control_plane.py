@@ -95,7 +95,7 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """Of the API server."""
+        """The address of the API server."""
         return f"https://127.0.0.1:{self._place.api_server}"
 
     def kubectl_with(self, kubeconfig: Path) -> Kubectl:
@@ -103,12 +103,12 @@ class ControlPlane:
         return Kubectl(self.programs.path("kubectl"), kubeconfig, self.directory / "kubectl-cache")
 
     def kubeconfig_for_user(self, name: str, groups: Sequence[str] = ()) -> Path:
-        """Of a user with a certificate, who may do what RBAC says of the name and the groups."""
+        """Return the kubeconfig of a user with a certificate, who may do what RBAC says of the name and the groups."""
         user = certificate_user(self._authority.user(name, groups))
         return self._kubeconfig(name, user)
 
     def kubeconfig_for_service_account(self, namespace: str, name: str, *, file: Path | None = None) -> Path:
-        """Of a ServiceAccount that exists, with a token for an hour."""
+        """Return the kubeconfig of a ServiceAccount that exists, with a token for an hour."""
         token = {"token": self.service_account_token(namespace, name)}
         path = file or self.directory / f"{namespace}-{name}.kubeconfig"
         return write_kubeconfig(path, self.url, self._authority.certificate, token, namespace)

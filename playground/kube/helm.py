@@ -34,7 +34,7 @@ class Helm:
         return result.stdout
 
     def run(self, *arguments: str, values: Mapping[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
-        """The same with the exit code, whatever it is."""
+        """Run Helm, and return its exit code with what it printed, whatever it is."""
         connection = [f"--kubeconfig={self._kubeconfig}"] if self._kubeconfig else []
         given = ["--values=-"] if values is not None else []
         return subprocess.run(

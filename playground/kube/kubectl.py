@@ -35,7 +35,7 @@ class Kubectl:
         return result.stdout
 
     def run(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        """The same with the exit code, whatever it is."""
+        """Run kubectl, and return its exit code with what it printed, whatever it is."""
         command = [str(self._program), f"--kubeconfig={self._kubeconfig}", f"--cache-dir={self._cache}", *arguments]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KUBE")}
         return subprocess.run(

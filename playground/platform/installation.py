@@ -117,7 +117,7 @@ def gateway_secret() -> dict[str, Any]:
 
 
 def delay_class() -> dict[str, Any]:
-    """For the namespaces that are let in, each with the topics that begin with its name."""
+    """Return the class for the namespaces that are let in, each with the topics that begin with its name."""
     return {
         "apiVersion": "delaytopic.dev/v1beta1",
         "kind": "DelayClass",
@@ -137,7 +137,7 @@ def delay_class() -> dict[str, Any]:
 
 
 def namespace(name: str, **labels: str) -> dict[str, Any]:
-    """With Pod Security `restricted` enforced."""
+    """Return a namespace with Pod Security `restricted` enforced."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {**RESTRICTED, **labels}}}
 
 

@@ -67,7 +67,9 @@ class InstalledPlatform:
 
     @classmethod
     def of(cls, kubeconfig: Path, programs: CommandLines, images: Images, directory: Path) -> Self:
-        """In the cluster of a kubeconfig, with the chart of this checkout; `directory` is for what programs keep."""
+        """Return the platform in the cluster of a kubeconfig, with the chart of this checkout; `directory` is for what
+        programs keep.
+        """
         kubectl = Kubectl(programs.kubectl, kubeconfig, directory / "kubectl")
         helm = Helm(programs.helm, directory / "helm", kubeconfig)
         return cls(KubeClient(kubeconfig, agent="e2e"), kubectl, helm, CHART, images)

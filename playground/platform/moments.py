@@ -20,7 +20,7 @@ def await_moment(moment_ms: int) -> None:
 
 
 def end_of_minute_ms(moment_ms: int) -> int:
-    """Of the minute that the moment is in."""
+    """Return the end of the minute that the moment is in."""
     return (moment_ms // MINUTE_MS + 1) * MINUTE_MS
 
 

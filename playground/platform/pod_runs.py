@@ -90,7 +90,7 @@ def _has_ended(job: Object | None) -> bool:
 
 
 def _message(client: KubeClient, pods: Sequence[Object]) -> dict[str, Any]:
-    """Of the one that succeeded."""
+    """Return the message of the pod that succeeded."""
     text = next((_termination_message(pod) for pod in pods if _phase(pod) == "Succeeded"), None)
     if text is None:
         raise PodFailed(_no_success(client, pods))

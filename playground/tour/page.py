@@ -86,7 +86,7 @@ def _steps(lines: Iterator[str]) -> Iterator[Part]:
 
 
 def _command(first: str, lines: Iterator[str]) -> str:
-    """With its further lines: after a backslash, and up to the word that ends a document."""
+    """Return the command with its further lines: after a backslash, and up to the word that ends a document."""
     command = first
     document = _HERE_DOCUMENT.search(first)
     ending = f"\n{document[1]}\n" if document else ""

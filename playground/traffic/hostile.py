@@ -23,7 +23,7 @@ FLUSH_SECONDS: Final = 60
 
 @dataclass(frozen=True)
 class Assault:
-    """For how long, how fast, and which topics of others are aimed at."""
+    """An assault: its time and pace, and the topics of others that are aimed at."""
 
     seconds: int
     per_second: int

@@ -12,7 +12,9 @@ Headers = list[tuple[str, bytes]]
 
 
 class Content(NamedTuple):
-    """Of a record's value: which run and number, and when it is due; None: it withdraws the record of that number."""
+    """The content of a record's value: its run and number, and when it is due; None: it withdraws the record of that
+    number.
+    """
 
     run: str
     number: int

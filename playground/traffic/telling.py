@@ -11,7 +11,7 @@ TERMINATION_LOG = Path("/dev/termination-log")
 
 
 def tell(result: dict[str, Any]) -> None:
-    """On standard output and, in a pod, as its termination message."""
+    """Print the result on standard output and write it, in a pod, as its termination message."""
     line = json.dumps(result)
     print(line, flush=True)
     if TERMINATION_LOG.exists():

@@ -46,7 +46,7 @@ def write_archive(path: Path, layer: Path, images: Sequence[Image]) -> None:
 
 
 def architecture() -> str:
-    """Of this machine, as images call it."""
+    """Return the architecture of this machine, as images call it."""
     machine = platform.machine()
     return ARCHITECTURES.get(machine, machine)
 

@@ -30,7 +30,7 @@ class HostState:
 
     @classmethod
     def now(cls) -> HostState:
-        """As it is at this moment."""
+        """Return the state at this moment."""
         return cls(
             links=sorted(link.name for link in _LINKS.iterdir()),
             forwarding=FORWARDING.read_text().strip(),
@@ -44,7 +44,7 @@ class HostState:
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
     def write(self, path: Path) -> None:
-        """For another process to put back."""
+        """Write it for another process to put back."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
     def put_back(self) -> None:

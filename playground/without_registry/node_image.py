@@ -40,7 +40,7 @@ def node_image_archive(report: Report) -> Path:
 
 
 def _folder() -> Path:
-    """Of the archive of our own image."""
+    """Return the folder with the archive of our own image."""
     return folders.node_images() / own_image().rpartition("/")[2].replace(":", "-")
 
 

@@ -54,7 +54,7 @@ def in_root(root: Path, *command: str) -> str:
 
 
 def image_names(root: Path) -> list[str]:
-    """Of the images that kubeadm and containerd of this root start pods from."""
+    """Return the names of the images that kubeadm and containerd of this root start pods from."""
     listed = in_root(root, "kubeadm", "config", "images", "list", f"--kubernetes-version=v{KUBERNETES_VERSION}")
     return sorted({*listed.split(), sandbox_image((root / CONTAINERD_SETTINGS).read_text())})
 

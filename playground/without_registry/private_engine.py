@@ -146,7 +146,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _text(path: Path) -> str:
-    """Of a process that may be gone by now."""
+    """Return the text of a file of a process that may be gone by now."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:

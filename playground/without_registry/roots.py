@@ -38,7 +38,7 @@ class RootImage:
     python: str = ""
 
     def fingerprint(self) -> str:
-        """Of what it is made of; versions of packages are those that apt has when it is made."""
+        """The fingerprint of what it is made of; versions of packages are those that apt has when it is made."""
         code = [(Path(__file__).parent / name).read_bytes() for name in ("layer.py", "root_filesystem.py")]
         words = [self.reference, *self.packages, *self.environment, *self.entrypoint, self.python, architecture()]
         return fingerprint(*words, *code)

@@ -31,7 +31,7 @@ def permitted(process: dict[str, Any]) -> dict[str, Any]:
 
 
 def permitted_document(document: dict[str, Any]) -> dict[str, Any]:
-    """The same for a bundle's whole config.json, or for the bare process of `runc exec --process`."""
+    """Return the permitted form of a bundle's whole config.json, or of the bare process of `runc exec --process`."""
     if "process" in document:
         return {**document, "process": permitted(document["process"])}
     return permitted(document)

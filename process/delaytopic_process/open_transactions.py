@@ -18,7 +18,7 @@ class OpenTransaction(NamedTuple):
     """A transaction that is open for longer than from one look to the next."""
 
     offset: int
-    """Of its first record, which is the first that cannot be read."""
+    """The offset of its first record, which is the first that cannot be read."""
     since_ms: int
     """The time at which it was first seen; it may be older."""
     held_back: int
@@ -43,7 +43,7 @@ class StableEnds:
     """The last stable offsets of partitions: one that is told twice as the same place is held there."""
 
     def __init__(self) -> None:
-        """Nothing is known."""
+        """Begin with nothing known."""
         self._since: dict[int, tuple[int, int]] = {}
         self._held: set[int] = set()
 

@@ -164,4 +164,4 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: probes and scrapes would drown the log."""
+        """Log nothing: probes and scrapes would drown the log."""

@@ -28,7 +28,7 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def monotonic_ms(self) -> int:
-        """For intervals."""
+        """Return the time of a clock that is never set, for intervals."""
         return time.monotonic_ns() // 1_000_000
 
     def sleep(self, duration_ms: int) -> None:

@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Reach = Callable[[], AbstractContextManager[TopicService]]
 """Reaches the DelayTopic that a command means, anew each time: a gateway may have another address by then."""
 ReachGateway = Callable[[], AbstractContextManager[GatewayTopic]]
-"""The same through a gateway, which has more to offer."""
+"""A way to the same through a gateway, which has more to offer."""
 At = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Adds what names a DelayTopic and the way to it, handed over as one argument `reach`."""
 _RELAYS = click.option(

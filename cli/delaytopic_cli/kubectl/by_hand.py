@@ -13,7 +13,8 @@ from delaytopic_gateway.documents import HeaderDocument, NewRecord
 from delaytopic_process.errors import InputError
 
 MOST_SLOTS: Final = 10_000
-"""Of one command: a rule of minutes has as many in a week, and who asks for more has mostly mistaken the year."""
+"""The most slots of one command: a rule of minutes has as many in a week, and a person who asks for more has mostly
+mistaken the year."""
 AT_ONCE: Final = "0s"
 """Said, as a DelayTopic may have a delay for what says nothing."""
 

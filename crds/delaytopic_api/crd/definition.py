@@ -10,7 +10,7 @@ from delaytopic_api.documents.metadata import API_VERSION, GROUP, ApiVersion
 
 
 def custom_resource_definition(kind: Kind) -> dict[str, Any]:
-    """Of one kind, in all versions that are served."""
+    """Return the CustomResourceDefinition of one kind, in all versions that are served."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -408,5 +408,5 @@ RULES: Final[Mapping[type[Model], tuple[Rule, ...]]] = {
 
 
 def rules_of(model: type[Model]) -> list[Rule]:
-    """Of the model and of those it extends, the general ones first."""
+    """Return the rules of the model and of those that it extends, the general ones first."""
     return [rule for base in reversed(model.__mro__) for rule in RULES.get(base, ())]

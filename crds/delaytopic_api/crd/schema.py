@@ -1,4 +1,4 @@
-"""From a pydantic model to the structural OpenAPI v3 schema that a CustomResourceDefinition holds. Pure."""
+"""The structural OpenAPI v3 schema that a CustomResourceDefinition holds, made of a pydantic model. Pure."""
 
 from __future__ import annotations
 
@@ -45,14 +45,16 @@ _LARGEST_INT32 = 2**31 - 1
 
 
 def structural_schema(model: type[Model]) -> Schema:
-    """Of a model and all that it holds: no references, no nulls, nothing that the API server would not know."""
+    """Return the schema of a model and all that it holds: no references, no nulls, nothing that the API server would
+    not know.
+    """
     whole = described(model).model_json_schema()
     models = {reached.__name__: reached for reached in models_in(model)}
     return _Translation(whole.get("$defs", {}), models).of(whole)
 
 
 class _Translation:
-    """From pydantic's words to those of Kubernetes, part by part."""
+    """A translation of pydantic's words to those of Kubernetes, part by part."""
 
     def __init__(self, definitions: Mapping[str, Schema], models: Mapping[str, type[Model]]) -> None:
         self._definitions = definitions

@@ -35,13 +35,14 @@ class AuditedObjective(StatusPart):
     """Records that were not good, and that the audit before knew nothing of. The operator counts them; of an objective
     below 100% it does not."""
     budget_left_percent: Annotated[str | None, Field(max_length=32)] = None
-    """Of a threshold, as below for slo.lateness: the share of its error budget that is left."""
+    """The share of the error budget of a threshold that is left; of slo.lateness it is the field of this name below."""
     budget_exhausted_at: AwareDatetime | None = None
-    """Of a threshold: the time at which its error budget is spent."""
+    """The time at which the error budget of a threshold is spent."""
     burn_rates: Annotated[list[AuditedBurnRate], Field(max_length=8)] | None = None
-    """Of a threshold: the burn rates of its error budget that alerts look at, shortest window first."""
+    """The burn rates of a threshold's error budget that alerts look at, shortest window first."""
     counts_from: AwareDatetime | None = None
-    """Of a threshold that was added later: what was due before this time was graded without it, and does not count."""
+    """The time from which on a threshold counts that was added later: what was due before was graded without it, and
+    does not count."""
 
 
 class AuditedFaults(StatusPart):

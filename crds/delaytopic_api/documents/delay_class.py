@@ -126,7 +126,7 @@ class LimitsSpec(Model):
 
 
 class DefaultsSpec(Model):
-    """For what a DelayTopic does not say."""
+    """The settings of what a DelayTopic does not say."""
 
     precision: Precision | None = None
     """The precision of DelayTopics that set none, such as 1s."""

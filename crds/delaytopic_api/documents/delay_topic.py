@@ -39,7 +39,7 @@ OUTCOMES_TOPIC: Final = "outcomes.topic"
 TIMELY: Final = "Timely"
 """The name of the objective of `slo.lateness`, and the beginning of those of `slo.thresholds`."""
 MOST_THRESHOLDS: Final = 3
-"""As many as fit with all that a status says of them: the verdict goes through the termination message of a pod."""
+"""The most thresholds of a DelayTopic: as many as fit with all that a status says of them."""
 
 Lateness = Annotated[Duration, between("10ms", "24h")]
 LongDelay = Annotated[Duration, between("10ms", LONGEST_DELAY)]

@@ -25,11 +25,11 @@ class CesiumSpec(Model):
     """Options of the dialect Cesium; the defaults are those of cesium-kafka."""
 
     on_malformed: OnMalformed = OnMalformed.DEAD_LETTER
-    """For a control header that cannot be read. DeadLetter: the record goes to the dead-letter topic. Deliver: it is
-    delivered at once."""
+    """The answer to a control header that cannot be read. DeadLetter: the record goes to the dead-letter topic.
+    Deliver: it is delivered at once."""
     on_beyond_max_delay: OnBeyondMaxDelay = OnBeyondMaxDelay.DEAD_LETTER
-    """For a delay longer than maxDelay. DeadLetter: the record goes to the dead-letter topic. Clamp: it is due maxDelay
-    after its timestamp, and delivered with cesium-clamped."""
+    """The answer to a delay longer than maxDelay. DeadLetter: the record goes to the dead-letter topic. Clamp: it is
+    due maxDelay after its timestamp, and delivered with cesium-clamped."""
     numbers: CesiumNumbers = CesiumNumbers.DECIMAL
     """Decimal: ASCII digits. Binary: longs of 8 bytes, big-endian."""
     provenance: Provenance = Provenance.STAMPED

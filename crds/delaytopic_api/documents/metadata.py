@@ -47,7 +47,7 @@ class _Metadata(Model):
 
 
 class NamespacedMetadata(_Metadata):
-    """Of a DelayTopic."""
+    """The metadata of a DelayTopic."""
 
     name: ObjectName
     """Unique in the namespace."""
@@ -56,7 +56,7 @@ class NamespacedMetadata(_Metadata):
 
 
 class ClusterMetadata(_Metadata):
-    """Of a DelayClass."""
+    """The metadata of a DelayClass."""
 
     name: ClassName
     """Unique in the cluster."""

@@ -32,7 +32,8 @@ from delaytopic_api.values.time_zone import TimeZone
 from delaytopic_api.values.whole_minute import WholeMinute
 
 FIVE_FIELDS: Final = r"^\S+( \S+){4}$"
-"""Nothing here recurs more often than once a minute: between two slots there is time to replace what waits."""
+"""The form of a rule in five fields. Nothing recurs more often than once a minute: between two slots there is time to
+replace what waits."""
 OWN_PREFIXES: Final = ("deliver-", "delay-")
 
 
@@ -88,7 +89,7 @@ class RecurringRecordSpec(Model):
     """The fate of times that were missed while relays did not run. Latest: the newest is made up for. All: each that
     is not older than catchUp. None: none."""
     catch_up: Annotated[Duration, between("1s", "8760h")] | None = None
-    """With missed: All, and only with it: how far back that goes, such as 24h."""
+    """The time that missed: All goes back, such as 24h; it is given with missed: All alone."""
     key: Annotated[str, Field(max_length=1_024)] | None = None
     """The key of the delivered records. Default: none."""
     headers: Headers = {}

@@ -33,9 +33,9 @@ class ConditionType(StrEnum):
     SOURCE_HELD_BACK = "SourceHeldBack"
     OTHER_OWNER = "OtherOwner"
     ACCEPTED = "Accepted"
-    """Of a DelayClass."""
+    """The condition of a DelayClass that may be used."""
     DELETION_BLOCKED = "DeletionBlocked"
-    """Of a DelayClass."""
+    """The condition of a DelayClass that DelayTopics still use while it goes."""
 
 
 class ConditionStatus(StrEnum):

@@ -1,4 +1,6 @@
-"""From YAML to documents and back; each error names the document, the field's path and what is allowed there."""
+"""Documents read from YAML, and written as YAML; each error names the document, the field's path and what is allowed
+there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From pydantic's errors to lines for the author of a document: the field's path, and what is allowed there."""
+"""Lines for the author of a document, made of pydantic's errors: the field's path, and what is allowed there."""
 
 from __future__ import annotations
 

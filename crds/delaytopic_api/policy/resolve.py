@@ -1,4 +1,6 @@
-"""From documents to decisions: DelayTopic and DelayClass to settings, and settings to a relay's configuration. Pure."""
+"""Decisions that follow from documents: DelayTopic and DelayClass to settings, and settings to a relay's configuration.
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ DELIVER_ACTION: Final = "deliver-action"
 DELIVER_TO: Final = "deliver-to"
 """Another target topic, if `spec.target.allowedTopics` lists it."""
 DELIVER_EXPIRES_AT: Final = "deliver-expires-at"
-"""Not after this time; later, the record goes to the dead-letter topic."""
+"""The time after which a record is not delivered; later, the record goes to the dead-letter topic."""
 DELIVER_REQUESTED_BY: Final = "deliver-requested-by"
 """The one who asks for it, for the outcome: a text of 1 to 256 bytes in UTF-8."""
 
@@ -74,25 +74,25 @@ ACTION_SCHEDULE: Final = b"schedule"
 ACTION_CANCEL: Final = b"cancel"
 
 RECEIPT: Final = "delay-receipt"
-"""On every delivered record; see `Receipt`."""
+"""The header that every delivered record has; see `Receipt`."""
 OCCURRENCE: Final = "delay-occurrence"
-"""On every delivery of a recurring record: `<number>:<slot in epoch milliseconds>`, an idempotency key beside
-its id."""
+"""The header of every delivery of a recurring record: `<number>:<slot in epoch milliseconds>`, an idempotency key
+beside its id."""
 
 TRIGGERED: Final = "delay-triggered"
-"""On a delivery of a RecurringRecord that somebody asked for beside its times: `<when in epoch ms>:<namespace>/<name>`.
-Commands write it."""
+"""The header of a delivery of a RecurringRecord that somebody asked for beside its times: `<when in epoch
+ms>:<namespace>/<name>`. Commands write it."""
 BACKFILLED: Final = "delay-backfilled"
-"""On a delivery of a RecurringRecord for a time that is past: `<slot in epoch ms>:<namespace>/<name>`, which stays the
-same when that is repeated. Commands write it."""
+"""The header of a delivery of a RecurringRecord for a time that is past: `<slot in epoch ms>:<namespace>/<name>`, which
+stays the same when that is repeated. Commands write it."""
 
 RESTATED: Final = "delay-restated"
-"""On what a relay writes into its own source again: `<due>:<partition>:<offset>:<rank>:<topic>`, of the record that it
-stands for. `rank` is the source offset that it counts as; without a due time it withdraws."""
+"""The header of what a relay writes into its own source again: `<due>:<partition>:<offset>:<rank>:<topic>`, of the
+record that it stands for. `rank` is the source offset that it counts as; without a due time it withdraws."""
 
 ENDED: Final = "delay-ended"
-"""On what a relay writes into its own source to end a schedule, and why: `delivered`, `expired`, `redelivered`. The
-header behind it has the place of that schedule."""
+"""The header of what a relay writes into its own source to end a schedule, and why: `delivered`, `expired`,
+`redelivered`. The header behind it has the place of that schedule."""
 
 DEAD_LETTER_REASON: Final = "dead-letter-reason"
 """A token of `DeadLetterReason`."""

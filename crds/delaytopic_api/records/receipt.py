@@ -51,9 +51,9 @@ class ReceiptForm(NamedTuple):
     """The receipts of what leaves a source partition in one instant, to be filled in with `%`."""
 
     timed: bytes
-    """With due time, offset and timestamp."""
+    """The form with due time, offset and timestamp."""
     timeless: bytes
-    """With due time and offset, of a record without a timestamp."""
+    """The form with due time and offset, of a record without a timestamp."""
 
     @classmethod
     def of(cls, topic: str, partition: int, sent_ms: int) -> ReceiptForm:
@@ -69,7 +69,8 @@ class ReceiptForm(NamedTuple):
 
 
 def receipt_parts(topic: str, partition: int, sent_ms: int) -> tuple[bytes, bytes]:
-    """The same in two parts: a receipt is its due time, the first part, its offset, and the second.
+    """Return a receipt's parts that stay the same: a receipt is its due time, the first part, its offset, and the
+    second.
 
     Between its offset and the second part stands `@` and its timestamp, if it has one.
     """

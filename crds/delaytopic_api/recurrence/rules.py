@@ -200,12 +200,12 @@ class Recurrence:
     """Occurrences are put off by less than this."""
     missed: Missed = Missed.LATEST
     catch_up_ms: int | None = None
-    """With `Missed.ALL`: how far back a slot may lie."""
+    """The distance that a slot may lie back with `Missed.ALL`."""
 
 
 _START: Final = datetime(2000, 1, 1)
-"""From here on, each day of a leap year has been each day of the week before 50 years are over, after which cronsim
-gives up."""
+"""A time from which on each day of a leap year has been each day of the week before 50 years are over, after which
+cronsim gives up."""
 
 
 @lru_cache(maxsize=1024)

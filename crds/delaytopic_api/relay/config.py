@@ -101,9 +101,9 @@ class RelayScheduler(SchedulerOptions):
 
 class _Delays(Model):
     fixed_delay: FixedDelay | None = None
-    """The same delay for every record; time headers are not read."""
+    """The delay of every record; time headers are not read."""
     default_delay: Delay | None = None
-    """For records without a time header."""
+    """The delay of records without a time header."""
     max_delay: FixedDelay
     """A record that is due later goes to the dead-letter topic."""
     ids: Ids = Ids.BY_HEADER
@@ -161,10 +161,10 @@ class RelayLimits(Model):
     """Bounds of one relay process."""
 
     memory: Annotated[Quantity, AfterValidator(_enough_memory)] = Quantity("256Mi")
-    """For schedules in memory; above it, taking in pauses."""
+    """The memory for schedules; above it, taking in pauses."""
     id_memory: Quantity = Quantity("64Mi")
-    """For ids of schedules in bucket topics, beside memory, shared equally by a relay's partitions. Where it is used
-    up, further schedules with an id go to the dead-letter topic for an hour or more."""
+    """The memory for ids of schedules in bucket topics, beside that for schedules, shared equally by a relay's
+    partitions. Where it is used up, further schedules with an id go to the dead-letter topic for an hour or more."""
     horizon: Annotated[Duration, between("1s", "10m")] = Duration("10s")
     """The span ahead in which schedules are held in memory."""
     look_ahead: Annotated[Duration, between("10s", "24h")] = Duration("10m")
@@ -183,9 +183,9 @@ class RelayConfig(Model):
     kind: Literal["RelayConfig"] = "RelayConfig"
     """RelayConfig"""
     name: ObjectName
-    """Of the DelayTopic."""
+    """The name of the DelayTopic."""
     namespace: Namespace
-    """Of the DelayTopic."""
+    """The namespace of the DelayTopic."""
     group_id: GroupId
     """The consumer group, which carries the progress of every partition."""
     source: RelaySource

@@ -62,15 +62,15 @@ class KafkaSecurity(Model):
     key_file: FilePath | None = None
     """The client's private key (PEM)."""
     mechanism: SaslMechanism | None = None
-    """For SASL."""
+    """The mechanism of SASL."""
     username: str | None = None
-    """For PLAIN and SCRAM."""
+    """The user of PLAIN and SCRAM."""
     username_file: FilePath | None = None
     """A file that holds the user name, instead of username."""
     password_file: FilePath | None = None
     """A file that holds the password."""
     oauth: OAuthClient | None = None
-    """For OAUTHBEARER."""
+    """The client of OAUTHBEARER."""
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

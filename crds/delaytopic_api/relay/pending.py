@@ -18,10 +18,10 @@ from delaytopic_api.relay.status import DueBin, EpochMs, Int64
 MOST_LISTED: Final = 10_000
 """Records in one answer at the most."""
 LARGEST_ANSWER_BYTES: Final = 4 << 20
-"""Of the contents in one answer; a single record may be larger. In JSON a byte takes up to six."""
+"""The bound of the contents in one answer; a single record may be larger. In JSON a byte takes up to six."""
 DEFAULT_LIMIT: Final = 100
 LONGEST_SHOWN_BYTES: Final = 1_024
-"""Of a key; an id is never longer than 256."""
+"""The longest key that is shown whole; an id is never longer than 256."""
 
 
 class _Pending(Model):
@@ -154,7 +154,7 @@ class PendingList(_Pending):
     limited: bool = False
     """True if the limit leaves out further records."""
     listed_until_ms: EpochMs | None = None
-    """Nothing due at or after this time could be listed; null when only the limit, or nothing, ends the list."""
+    """The time from which on nothing could be listed; null when only the limit, or nothing, ends the list."""
     message: str | None = None
     """The reason why the list is not complete."""
     shards: list[PendingShard] = []

@@ -111,7 +111,7 @@ class BucketStatus(_Status):
     pending: Int64
     """Records that wait in it (copies counted too)."""
     next_due_ms: EpochMs | None = None
-    """Nothing that waits in it is due before; null when nothing waits."""
+    """The time before which nothing that waits in it is due; null when nothing waits."""
     read_at_ms: EpochMs | None = None
     """The time at which the next of it is read; null when nothing waits."""
 
@@ -136,14 +136,14 @@ class FormerRules(_Status):
     last_due_ms: EpochMs
     """The time at which the last of the records is due."""
     records: Int64
-    """At most so many records wait; some of them may have been read by later rules."""
+    """The most records that wait; some of them may have been read by later rules."""
 
 
 class OpenTransaction(_Status):
     """A transaction of a producer that keeps a source partition from being read further."""
 
     offset: Int64
-    """Of its first record, the first that a relay cannot read: the partition's last stable offset."""
+    """The offset of its first record, the first that a relay cannot read: the partition's last stable offset."""
     since_ms: EpochMs
     """The time at which the relay first saw it; it may be older."""
     held_back: Int64
@@ -166,7 +166,7 @@ class ShardStatus(_Status):
     pending: Int64
     """Taken in and not yet delivered; those that were cancelled or replaced count until their place in the order."""
     withdrawn: Int64 = 0
-    """Of these, so many at least were cancelled or replaced: as far as this relay knows."""
+    """The least number of these that were cancelled or replaced, as far as this relay knows."""
     overdue: Int64
     """Due and not yet delivered."""
     next_due_ms: EpochMs | None = None
@@ -246,7 +246,7 @@ class UnansweredTopic(_Status):
 
 
 FOR_OPERATOR: Final = "for=operator"
-"""Behind the question mark of `/status`."""
+"""The query of `/status`, behind its question mark, by which the operator asks."""
 _NOT_FOR_OPERATORS: Final[dict[str, Any]] = {
     "unanswered": True,
     "shards": {
@@ -297,7 +297,7 @@ class RelayStatus(_Status):
     pending: Int64
     """Taken in and not yet delivered; those that were cancelled or replaced count until their place in the order."""
     withdrawn: Int64 = 0
-    """Of these, so many at least were cancelled or replaced: as far as this relay knows."""
+    """The least number of these that were cancelled or replaced, as far as this relay knows."""
     overdue: Int64
     """Due and not yet delivered."""
     oldest_overdue_ms: EpochMs | None = None

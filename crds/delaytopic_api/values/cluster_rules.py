@@ -23,7 +23,7 @@ class Rule:
     """The expression that must be true."""
     message: str
     path: str = ""
-    """Of the field that has to change, relative to the value."""
+    """The path of the field that has to change, relative to the value."""
     is_expression: bool = False
     """True if the message is itself CEL."""
 

@@ -71,7 +71,7 @@ TopicGlob = Annotated[
     Matching(r"[a-zA-Z0-9._*-]+", 249, "a glob of topics; use the characters of topic names, and * for any of them"),
     Checked(_check_not_reserved, _NOT_RESERVED),
 ]
-"""Of topics that records may go to; it never matches a reserved one."""
+"""A pattern of topics that records may go to; it never matches a reserved one."""
 TopicTemplate = Annotated[
     str,
     Matching(
@@ -90,7 +90,7 @@ ObjectName = Annotated[
         "a name; use up to 40 lower-case letters, digits and hyphens, with a letter or digit at both ends",
     ),
 ]
-"""Of a DelayTopic: 40 characters, so that the names of what is made for it fit into Kubernetes' 63."""
+"""A name of a DelayTopic: 40 characters, so that the names of what is made for it fit into Kubernetes' 63."""
 Namespace = Annotated[
     str,
     Matching(

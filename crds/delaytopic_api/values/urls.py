@@ -62,7 +62,7 @@ RedisUrl = Annotated[
         maxLength=LONGEST_ADDRESS,
     ),
 ]
-"""Of a server or a socket, without credentials."""
+"""An address of a server or a socket, without credentials."""
 RedisServerUrl = Annotated[
     RedisUrl,
     Checked(

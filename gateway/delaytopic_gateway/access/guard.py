@@ -18,7 +18,7 @@ from delaytopic_process.errors import ProgramError
 ASKED_AT_ONCE: Final = 8
 """Questions who somebody is."""
 ASKED_OF_ONE: Final = 2
-"""Of one address: whoever makes tokens up does not let others wait."""
+"""The most requests of one address that are asked about: a caller who makes tokens up does not let others wait."""
 WAITING_OF_ONE: Final = 32
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HEADERS: Final = {
@@ -31,7 +31,8 @@ _HEADERS: Final = {
 }
 
 _LAST: Final = {"Connection": "close"}
-"""Of an answer before the end of the body: the server would read, and throw away, as much as somebody sends."""
+"""The header of an answer before the end of the body: the server would read, and throw away, as much as somebody sends.
+"""
 
 
 class AuditLine(NamedTuple):

@@ -59,7 +59,7 @@ class Caller(NamedTuple):
 ANYBODY: Final = Caller("")
 """Whoever is at a machine where everybody may do everything."""
 CALLER: ContextVar[Caller] = ContextVar("caller")
-"""Of the request that is being answered, also in the thread that does it."""
+"""The caller of the request that is being answered, also in the thread that does it."""
 
 
 class Access(Protocol):

@@ -26,7 +26,7 @@ the earliest where an offset is gone. For OFFSET_BEGINNING the client asks half 
 _PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 _FLUSH_SECONDS = 0.1
 _REQUEST_BYTES = 64 << 10
-"""Of one request to a partition: a topic may allow no more than its largest record."""
+"""The size of one request to a partition: a topic may allow no more than its largest record."""
 _LARGEST_REQUEST_BYTES = 64 << 20
 Settings = Mapping[str, str]
 T = TypeVar("T")

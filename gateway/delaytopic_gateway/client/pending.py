@@ -15,7 +15,7 @@ Place = tuple[int, int, int]
 """Due time, source partition and source offset: the order of the list."""
 LAST_PARTITION, LAST_OFFSET = (1 << 31) - 1, (1 << 63) - 1
 END: Place = (1 << 63, 0, 0)
-"""Behind everything."""
+"""The place behind everything."""
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"))
 
 

@@ -62,7 +62,7 @@ BATCH_BYTES = 8 << 20
 MOST_METADATA = 4_000
 """Characters that a broker keeps beside an offset, but for a few (`offset.metadata.max.bytes`)."""
 MOST_OF_PLACES = 3_000
-"""Of these: what is sent by reasons and sources has to find room beside single places."""
+"""The most of these places: what is sent by reasons and sources has to find room beside single places."""
 TIMEOUT_SECONDS = 30.0
 _GATHER_SECONDS = 0.05
 _MOVING = frozenset(

@@ -36,7 +36,7 @@ class ApiServer:
     """One API server; thread-safe. Tokens of its own are read again from their files."""
 
     def __init__(self, kubeconfig: Path | None = None, context: str | None = None) -> None:
-        """With neither: as the ServiceAccount of the pod. Raises `InputError`."""
+        """Connect as a kubeconfig says; without one, as the ServiceAccount of the pod. Raises `InputError`."""
         self._lock = Lock()
         self._configuration: Any = Configuration()
         try:

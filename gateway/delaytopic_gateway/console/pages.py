@@ -38,7 +38,7 @@ from delaytopic_process.errors import InputError, ProgramError
 
 PAGE: Final = 50
 MOST_SHOWN_BYTES: Final = 64 << 10
-"""Of a value."""
+"""The longest value that is shown."""
 LONGEST_NAME: Final = 60
 _SAID: Final = {
     "scheduled": "The record is in the source topic; it is listed when a relay has read it.",

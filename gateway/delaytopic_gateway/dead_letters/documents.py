@@ -18,7 +18,7 @@ from delaytopic_gateway.kafka.window import LONGEST_CURSOR, Letter, LetterPage, 
 from delaytopic_process.errors import InputError
 
 MOST_LETTERS: Final = 1_000
-"""Of a page."""
+"""The most dead letters of a page."""
 MOST_PLACES: Final = 100
 """The number that one request names at most."""
 MOST_TOLD: Final = 100
@@ -87,7 +87,7 @@ class DeadLetterSelection(Model):
     """The dead letters that are listed."""
 
     reason: list[str] = Field([], max_length=MOST_REASONS)
-    """Of one of these reasons. Repeatable."""
+    """The reasons of those that are listed. Repeatable."""
     after: Annotated[str | None, Field(max_length=LONGEST_CURSOR, pattern=r"^[0-9]{1,19}(\.[0-9]{1,19})*$")] = None
     """Older than a page: its `next`."""
     limit: Annotated[int, Field(ge=1, le=MOST_LETTERS)] = 100

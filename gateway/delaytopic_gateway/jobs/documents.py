@@ -29,11 +29,11 @@ class JobSelector(Model):
     due_before: Time | None = None
     """Due before this time."""
     id_prefix: Text = None
-    """With an id that begins so."""
+    """The beginning of the ids of the records that the job is about."""
     key_prefix: Text = None
-    """With a key that begins so."""
+    """The beginning of the keys of the records that the job is about."""
     partition: Annotated[int | None, Field(ge=0, lt=1 << 31)] = None
-    """Of this source partition."""
+    """The source partition of the records that the job is about."""
 
     def to_selector(self) -> Selector:
         """Return it as a job has it. Raises `InputError` that names the field."""
@@ -56,11 +56,11 @@ class NewJob(Model):
     selector: JobSelector
     """The records that a job is about."""
     deliver_at: Time | None = None
-    """For Move: when all of them are due."""
+    """The time at which all of them are due; for Move."""
     deliver_after: Span | None = None
-    """For Move: how long from now all of them are due."""
+    """The delay from now after which all of them are due; for Move."""
     move_by: Annotated[str | None, Field(examples=["1h30m", "-15m"])] = None
-    """For Move: how much later each is due than it was; with a minus, how much earlier."""
+    """The time by which each is due later than it was; with a minus, earlier; for Move."""
     dry_run: bool = False
     """Only count those that match now."""
 
@@ -109,9 +109,9 @@ class JobDocument(Model):
     matched: int
     """The number of them that had their turn."""
     written: int
-    """For so many a command was written."""
+    """The number of records for which a command was written."""
     skipped: Mapping[str, int]
-    """For so many none was, by reason: noId, tooNear, expires, tooFar, tooLarge, gone."""
+    """The numbers of records for which none was, by reason: noId, tooNear, expires, tooFar, tooLarge, gone."""
     batches: int
     """The commands were written in so many transactions."""
     done_up_to_ms: int | None

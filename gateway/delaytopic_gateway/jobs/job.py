@@ -33,7 +33,7 @@ BATCH_RECORDS: Final = 1_000
 BEFORE_ALL: Final = (-1, -1)
 
 MOST_KEPT_PARTS: Final = 10_000
-"""Of the ended jobs of a namespace: a job of a source with three partitions counts as three."""
+"""The most parts that the ended jobs of a namespace have: a job of a source with three partitions counts as three."""
 
 Place = tuple[int, int]
 """Due time and source offset: the order of the list of one partition."""
@@ -86,11 +86,11 @@ class Selector(_Stored):
     due_before: int | None = None
     """Due before this time."""
     id_prefix: str | None = None
-    """With an id that begins so."""
+    """The beginning of the ids of its records."""
     key_prefix: str | None = None
-    """With a key that begins so."""
+    """The beginning of the keys of its records."""
     partition: int | None = None
-    """Of this source partition."""
+    """The source partition of its records."""
 
 
 class Part(_Stored):
@@ -123,7 +123,7 @@ class Job(_Stored):
     """One command for many records, and how much of it is done. Times are epoch milliseconds."""
 
     version: int = 1
-    """Of this document."""
+    """The version of this document."""
     id: str
     """Its name in its DelayTopic."""
     namespace: str
@@ -141,7 +141,7 @@ class Job(_Stored):
     shift_ms: int | None = None
     """The time that is added to the due time of each moved record."""
     selector: Selector
-    """With which records."""
+    """The selection of its records."""
     created_by: str = ""
     """The name of who asked for it, where people have names."""
     created_ms: int
@@ -161,9 +161,9 @@ class Job(_Stored):
     written: int = 0
     """The number of commands that were written."""
     skipped: Annotated[Mapping[Reason, int], Field(default_factory=dict)]
-    """For so many records nothing was written, by reason."""
+    """The numbers of records for which nothing was written, by reason."""
     batches: int = 0
-    """In so many transactions."""
+    """The number of transactions that its commands were written in."""
     begun: int = 0
     """The number of times that a gateway began to work on it, by which the one before sees that another one does."""
     parts: tuple[Part, ...]
@@ -236,7 +236,7 @@ class Batch(NamedTuple):
     partition: int
     commands: Sequence[OutgoingRecord]
     offsets: Sequence[int]
-    """Of each command the source offset of the record that it is about."""
+    """The source offsets of the records that its commands are about, one of each."""
     job: Job
 
 

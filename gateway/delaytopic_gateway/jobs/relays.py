@@ -15,7 +15,7 @@ from delaytopic_gateway.service.served_topics import Ask, ServedTopic, ServedTop
 PAGE: Final = 5_000
 """Records in a page, at the most."""
 PAGE_BYTES: Final = 2 << 20
-"""Of a page: one relay lists it, and few jobs run at once."""
+"""The size of a page: one relay lists it, and few jobs run at once."""
 
 REMEMBERED_S: Final = 1.0
 

@@ -56,7 +56,7 @@ class SeenJob(NamedTuple):
 
     job: Job
     seen_s: float
-    """By the monotonic clock of this process."""
+    """The time by the monotonic clock of this process."""
 
 
 class JobLog(Protocol):
@@ -97,7 +97,7 @@ class _UnderWay:
     """A job that is under way here."""
 
     job: Job
-    """As it was last known here: if it is another one in the log, somebody else works on it."""
+    """The job as it was last known here: if it is another one in the log, somebody else works on it."""
     runner: Runner | None = None
     thread: threading.Thread | None = None
 

@@ -30,7 +30,7 @@ class Turns:
         self._waiting: dict[str, _Waiting] = {}
         self._working: dict[str, _Working] = {}
         self._last: dict[str, int] = {}
-        """Of each namespace the number of the turn that it had last."""
+        """The number of the turn that each namespace had last."""
         self._numbers = count(1)
 
     def wait(self, key: str, namespace: str, from_s: float) -> None:

@@ -32,9 +32,9 @@ READ_SECONDS: Final = 5.0
 """After that no further round begins, and one that is going on is given up."""
 SEND_SECONDS: Final = 20.0
 MOST_SENT: Final = 10_000
-"""By one request."""
+"""The most dead letters that one request sends again."""
 MOST_KEPT_BYTES: Final = 8 << 20
-"""Of the letters of a list."""
+"""The bound of the letters of a list."""
 AT_ONCE: Final = 2
 """Lists that are read, and letters that are sent; each of another team. Each takes some ten MiB."""
 

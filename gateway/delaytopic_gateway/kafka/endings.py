@@ -11,7 +11,7 @@ from delaytopic_api.relay import Outcome, RecordPlace
 from delaytopic_gateway.access.bounds.pages import PAGE_BYTES
 
 LONGEST_BYTES: Final = 8 << 10
-"""Of an outcome: a relay writes half of that at the most. Whatever is longer is not looked into."""
+"""The longest outcome that is looked into: a relay writes half of that at the most."""
 
 
 class Search(NamedTuple):

@@ -18,14 +18,14 @@ from delaytopic_gateway.client.dead_letters import Choice, Outcome, Place, Progr
 from delaytopic_process.errors import InputError
 
 Before = Mapping[int, int]
-"""Of each partition the offset below which a page begins."""
+"""The offset of each partition below which a page begins."""
 LONGEST_CURSOR: Final = 4_096
 """Characters."""
 LONGEST_DETAIL: Final = 2_000
 LONGEST_REASON: Final = 64
-"""Of what is kept; whoever writes to the topic can make up longer ones."""
+"""The longest reason that is kept; somebody who writes to the topic can make up longer ones."""
 LETTER_BYTES: Final = 500
-"""Of a letter, beside its texts: about as much memory as it takes."""
+"""The memory that a letter takes, about, beside its texts."""
 
 
 class Letter(NamedTuple):
@@ -72,9 +72,9 @@ class Window:
     looked_at: int
     """Offsets, those of other DelayTopics among them."""
     reached: Before
-    """Of each partition the first offset that was looked at."""
+    """The first offset of each partition that was looked at."""
     begins: Before
-    """Of each partition the first offset that there is."""
+    """The first offset of each partition that there is."""
 
     @property
     def is_whole(self) -> bool:
@@ -107,7 +107,7 @@ class LetterPage(NamedTuple):
 
     letters: Sequence[Letter]
     counts: Mapping[str, int]
-    """By reason, of all that were looked at."""
+    """The numbers of all that were looked at, by reason."""
     looked_at: int
     older: Before | None
     """The beginning of the next page; None when nothing older is left."""

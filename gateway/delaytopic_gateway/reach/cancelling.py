@@ -29,7 +29,8 @@ class Verdict(StrEnum):
     CANCELLED = "Cancelled"
     """It was pending; relays have read the cancel before its time."""
     SWEPT = "Swept"
-    """Not seen pending; the cancel is in all partitions, and read, so that nothing with the id is pending any more."""
+    """The id was not seen pending; the cancel is in all partitions, and read, so that nothing with the id is pending
+    any more."""
     NOT_PENDING = "NotPending"
     """Relays had read the whole source topic, and nothing with the id was pending."""
     TOO_LATE = "TooLate"
@@ -37,7 +38,7 @@ class Verdict(StrEnum):
     UNREAD = "Unread"
     """The cancel is written, and not read yet as far as is known."""
     UNKNOWN = "Unknown"
-    """Not seen pending; relays have records still to read, and nothing was written."""
+    """The id was not seen pending; relays have records still to read, and nothing was written."""
 
     @property
     def exit_code(self) -> int:

@@ -36,9 +36,9 @@ PAGE: Final = 1_000
 MOST_SEARCHED: Final = 10_000
 """Pending schedules of one DelayTopic, and copies in each partition of its history: the next, and the last ones."""
 MOST_SEARCHED_BYTES: Final = 64 << 20
-"""Of the pending schedules of one DelayTopic."""
+"""The bound of the pending schedules of one DelayTopic that are searched."""
 SCHEDULE_BYTES: Final = 500
-"""Of a schedule, beside its texts and its value: about as much memory as it takes."""
+"""The memory that a schedule takes, about, beside its texts and its value."""
 CUT: Final = "there are more than one answer holds: ask for fewer"
 DEFAULT_MAX: Final = 300
 LARGEST_MAX: Final = 1_000

@@ -21,7 +21,7 @@ MOST_OF_ONE_ID = 100
 """Partitions in which one id may wait; keys decide the partition, so that mostly it is one."""
 _OF_KEYS = frozenset({"key", "keyPrefix"})
 _HIDDEN = {"key": None, "key_base64": None, "key_bytes": None, "value_bytes": None, "content": None}
-"""Of a record, for who may not write: what it holds, and how much."""
+"""The fields of a record that a caller who may not write does not see: what it holds, and how much."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ MALFORMED: tuple[Headers, ...] = (
     [(DELIVER_AFTER, b"1s"), (DELIVER_ACTION, b"postpone")],
     [(DELIVER_ACTION, ACTION_CANCEL)],
 )
-"""Not a time; a negative delay; a time without an offset; an unknown action; a cancel without an id."""
+"""Headers that no relay can read: not a time; a negative delay; a time without an offset; an unknown action; a cancel
+without an id."""
 
 
 @dataclass(frozen=True, slots=True)

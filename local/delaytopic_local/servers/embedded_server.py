@@ -26,7 +26,7 @@ class EmbeddedServer(ABC):
     """The time that it has to end by itself."""
 
     def __init__(self, name: str, command: Sequence[str], directory: Path, port: int) -> None:
-        """Nothing is started yet."""
+        """Keep what is needed to start it; nothing is started yet."""
         self.directory = directory
         self.port = port
         self._process = ManagedProcess(name, command, log_file=directory / "server.log")

@@ -56,7 +56,7 @@ class KafkaServer(EmbeddedServer):
         jvm_options: tuple[str, ...] = (),
         report: Callable[[str], None] = print_progress,
     ) -> None:
-        """Nothing is started yet. `port` 0 picks a free one; `settings` are added to server.properties.
+        """Keep what is needed to start it. `port` 0 picks a free one; `settings` are added to server.properties.
 
         Raises what `kafka_runtime` raises: without the wheels, or when Kafka can't be downloaded.
         """

@@ -11,7 +11,7 @@ from uuid import UUID
 
 FIRST_NODE_ID = 1
 COPIES = 3
-"""Of a partition, where there are so many brokers."""
+"""The copies of a partition, where there are so many brokers."""
 
 
 def cluster_id(identity: UUID) -> str:
@@ -41,7 +41,7 @@ class ClusterNode:
 
     @property
     def controller_port(self) -> int:
-        """On which its own controller listens."""
+        """The port on which its own controller listens."""
         return int(self.controllers[self.id - FIRST_NODE_ID].rpartition(":")[2])
 
     @property

@@ -60,7 +60,7 @@ class RedisServer(EmbeddedServer):
         settings: Mapping[str, str] | None = None,
         program: Path | None = None,
     ) -> None:
-        """Nothing is started yet. `port` 0 picks a free one; `settings` win over DEFAULT_SETTINGS.
+        """Keep what is needed to start it. `port` 0 picks a free one; `settings` win over DEFAULT_SETTINGS.
 
         `program` is that of `redis_program` by default. Raises PackageMissingError when this machine has no server to
         run.

@@ -28,7 +28,7 @@ class Servers:
     redis_url: str | None
     own_cluster: bool
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Of clients of the user's Kafka, such as `security.protocol`."""
+    """The settings of clients of the user's Kafka, such as `security.protocol`."""
 
 
 @contextmanager

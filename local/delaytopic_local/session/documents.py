@@ -1,4 +1,4 @@
-"""From a YAML file to what is in force for each DelayTopic in it, and to the topics and relay documents that follow."""
+"""The settings that are in force for each DelayTopic of a YAML file, and the topics and relay documents that follow."""
 
 from __future__ import annotations
 

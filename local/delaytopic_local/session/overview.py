@@ -17,7 +17,7 @@ from delaytopic_gateway.client.lateness import milliseconds_text
 from delaytopic_gateway.client.time_text import clock_text
 
 WIDE = 120
-"""From so many columns on, a table of all DelayTopics has room for its headings."""
+"""The number of columns from which on a table of all DelayTopics has room for its headings."""
 WINDOW = 30
 """Over how many readings the lateness is taken."""
 

@@ -70,7 +70,7 @@ class Arrival:
     due: datetime
     """The time at which it was to be delivered."""
     waited: timedelta
-    """From when it was produced until it was due: the delay that it was sent with."""
+    """The delay that it was sent with: the time from when it was produced until it was due."""
 
 
 @dataclass(frozen=True, slots=True)

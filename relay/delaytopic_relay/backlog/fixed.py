@@ -87,7 +87,7 @@ class FixedShard:
         return ()
 
     def renew_admission_limits(self, now_ms: int, *, ids_share: float) -> None:
-        """Nothing is refused: the broker's time is not ahead of the clock, and there are no ids."""
+        """Change nothing: nothing is refused, as the broker's time is not ahead of the clock, and there are no ids."""
 
     def ingest(
         self, commands: Sequence[Command], next_position: int, found: Mapping[bytes, IdEntry] = NO_IDS
@@ -114,10 +114,10 @@ class FixedShard:
         """Do nothing: nothing is remembered of commands."""
 
     def look_ahead(self, commands: Sequence[Command], found: Mapping[bytes, IdEntry]) -> None:
-        """Nothing is ever written into the source."""
+        """Do nothing: a relay of fixed delays writes nothing into the source."""
 
     def not_written(self, offsets: Iterable[int]) -> Sequence[End]:
-        """Nothing is ever written into the source."""
+        """Return no ends: a relay of fixed delays writes nothing into the source."""
         return ()
 
     def take_due(self, now_ms: int, limit: int) -> Leaving:
@@ -221,20 +221,20 @@ class FixedManager:
         return ()
 
     def drop_done(self, shards: Iterable[Shard]) -> None:
-        """Nothing was stored."""
+        """Do nothing, as nothing was stored."""
 
     def hand_over(self, shards: Iterable[Shard]) -> None:
-        """Nothing was stored."""
+        """Do nothing, as nothing was stored."""
 
     def lost(self) -> Collection[int]:
-        """Nothing was stored."""
+        """Return no partition, as nothing was stored."""
         return ()
 
     def list_next(self, shards: Sequence[Shard]) -> None:
-        """Nothing was stored."""
+        """Do nothing, as nothing was stored."""
 
     def load_next(self, shards: Sequence[Shard], room_bytes: int) -> bool:
-        """Nothing was stored."""
+        """Load nothing, as nothing was stored."""
         return False
 
 
@@ -249,7 +249,7 @@ class FixedBacklog:
         self.manager = FixedManager()
 
     def begin(self, partitions: int) -> None:
-        """Nothing is bounded."""
+        """Do nothing: no share has to be bounded."""
 
     def plan(
         self, partition: int, committed: Progress | None, bounds: Bounds, owner: str, *, offset_reset: bool
@@ -260,15 +260,15 @@ class FixedBacklog:
         return Plan(was._replace(offset=start, position=min(max(was.position, start), bounds.end), owner=owner))
 
     def former_life(self, partition: int, *, offset_reset: bool) -> FormerLife | None:
-        """Nothing was stored."""
+        """Return None, as nothing was stored."""
         return None
 
     def forget(self, partition: int, marks: Collection[str], committed: Progress | None) -> Forgotten:
-        """Nothing was stored."""
+        """Forget nothing, as nothing was stored."""
         return Forgotten()
 
     def prepare(self, partitions: Sequence[int]) -> None:
-        """Nothing was stored."""
+        """Do nothing, as nothing was stored."""
 
     def open(self, partition: int, plan: Plan) -> FixedShard:
         """Return the shard; there is nothing to claim. Raises `QueueImpossible`."""
@@ -284,7 +284,7 @@ class FixedBacklog:
         return EmptyReader()
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """Do nothing, as no connection was opened."""
 
 
 def _offset(command: Command) -> int:

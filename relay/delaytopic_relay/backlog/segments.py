@@ -21,7 +21,7 @@ REBUILD = "delete what the backlog holds of this shard, and it is filled again f
 LARGEST_SEGMENT = 500
 """Records in a segment at the most, so that a slice can be loaded in small portions."""
 LARGEST_BYTES = 1 << 20
-"""Of a segment, but for one that has a single record: what a backlog answers at once is bounded."""
+"""The bound of a segment, but for one that has a single record: what a backlog answers at once is bounded."""
 
 
 def encode_segment(schedules: list[Schedule]) -> bytes:

@@ -103,7 +103,7 @@ def _tag(key: bytes, place: bytes, data: bytes) -> bytes:
 
 
 SHORTEST_KEY = 16
-"""In bytes; what is shorter can be guessed."""
+"""The length in bytes below which a key can be guessed."""
 
 
 def signer_of(backend: RelayBackend) -> SegmentSigner:

@@ -92,7 +92,7 @@ class Group(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The same, with about the memory that they take, and their lowest offset."""
+    """The schedules of one span, as in `Group`, with about the memory that they take, and their lowest offset."""
 
     start_ms: int
     schedules: list[Schedule]

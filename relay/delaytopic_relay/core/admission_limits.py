@@ -24,7 +24,7 @@ TOLERANCE_SHARE = 8
 """A timestamp may be ahead by an hour, and by an eighth of `maxDelay`. While records are refused, limits change at most
 so often, and each is kept until all that it allowed is delivered: some twenty are committed at the most."""
 MANY_LIMITS = 16
-"""With so many kept, as when nothing is delivered, the tolerance doubles."""
+"""The number of kept limits, as there are when nothing is delivered, at which the tolerance doubles."""
 SHARE_OF_WRITTEN = 2
 """The most that ids may take of their memory for what relays have written to be taken in."""
 _WITHOUT_ID = "without header deliver-id it would be"
@@ -36,8 +36,8 @@ _since = attrgetter("since")
 
 
 class AdmissionLimits(NamedTuple):
-    """In force from offset `since` on: nothing due after `latest_ms`, schedules with an id only with `ids`, and none
-    that takes more than `record_bytes` in the backlog.
+    """The limits in force from offset `since` on: nothing due after `latest_ms`, schedules with an id only with `ids`,
+    and none that takes more than `record_bytes` in the backlog.
 
     What relays have written follows a schedule that was taken in, and needs `written` alone: others that fill the
     memory end no chain of occurrences. Without a bound anybody could write as a relay does.
@@ -51,9 +51,9 @@ class AdmissionLimits(NamedTuple):
 
 
 ANYTHING = AdmissionLimits(0, NEVER_MS, True)
-"""Before any limits there were: all was taken in."""
+"""The limits before there were any: all was taken in."""
 NOTHING_MS = -1
-"""Nothing is due at or before it: what is not yet done was refused."""
+"""A latest time at or before which nothing is due: what is not yet done was refused."""
 
 
 class Admission:
@@ -117,7 +117,9 @@ class Admission:
             self._last_refused = False
 
     def _takes_ids(self, now_ms: int, tolerance_ms: int, *, full: bool) -> bool:
-        """Not while they are too many, nor soon after, so that the limits do not change with every record."""
+        """Return whether ids are taken: not while they are too many, nor soon after, so that limits do not change with
+        every record.
+        """
         if full and self.now.ids:
             self._closed_ms = now_ms
         if full or self.now.ids:

@@ -41,8 +41,8 @@ __all__ = [
 ]
 
 MAX_HEADERS = 256
-"""Of a record; far more than records have. The shortest header is two bytes on the wire and a hundred in memory:
-a record of a megabyte could take fifty. Their size needs no bound beside the record's own, and is charged."""
+"""The most headers of a record; far more than records have. The shortest is two bytes on the wire and a hundred in
+memory: a record of a megabyte could take fifty. Their size needs no bound beside the record's own, and is charged."""
 TO_BE_RESOLVED: Final = -11
 """`Schedule.control` of a record whose due time does not follow from it alone. It is due at once, and not delivered:
 its dialect computes its first occurrence, which is written into the source."""
@@ -50,7 +50,7 @@ OCCURRENCE: Final = -12
 """`Schedule.control` of an occurrence of such a record, as a relay has written it into the source: when it leaves, the
 next one is written there."""
 ANY_PARTITION = -1
-"""Of a topic that a record goes to: the producer chooses by key."""
+"""The partition of a record where the producer chooses by key."""
 
 
 class SourceMessage(Protocol):

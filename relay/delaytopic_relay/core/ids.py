@@ -302,7 +302,7 @@ class IdTable:
         self._to_put: dict[bytes, IdState] = {}
         self._to_forget: set[bytes] = set()
         self._in_transit: dict[bytes, InTransit] = {}
-        """In the order of their positions. Their states stay in memory."""
+        """The names on their way, in the order of their positions. Their states stay in memory."""
         self._withdrawals: set[tuple[bytes, int]] = set()
         """The ids and ranks of withdrawals that are on their way besides."""
         self._rewritten: list[Rewritten] = []
@@ -595,7 +595,8 @@ class IdTable:
         return ended_by is not None
 
     def not_written(self, offsets: Iterable[int]) -> Sequence[End]:
-        """Nothing was written for the schedules at these offsets: they are dead letters, or the last of their kind.
+        """Note that nothing was written for the schedules at these offsets: they are dead letters, or the last of their
+        kind.
 
         Returns what is told of commands instead that were taken for their ends.
         """
@@ -705,7 +706,7 @@ class IdTable:
             self._last_in_memory[name] = max(key, self._last_in_memory.get(name, key))
 
     def without_superseded(self, taken: list[Schedule], position: int) -> list[Schedule]:
-        """Of schedules that leave memory in order, those that no later command withdrew or put off.
+        """Return of schedules that leave memory in order those that no later command withdrew or put off.
 
         `position` is the offset up to which all was read.
         """

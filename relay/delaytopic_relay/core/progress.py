@@ -22,9 +22,10 @@ from delaytopic_relay.errors import ProgressError
 
 VERSION = "5"
 FIELDS = 10
-"""Beside the version, separated by semicolons; the owner comes last, as it may contain anything."""
+"""The number of fields beside the version, separated by semicolons; the owner comes last, as it may contain anything.
+"""
 MARK_CHARACTERS = 8
-"""Of the ids of cluster and topic: 48 bits, that two of them do not happen to have in common."""
+"""The length of the marks of cluster and topic ids: 48 bits, that two of them do not happen to have in common."""
 
 
 _KAFKA_ID = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -88,7 +89,8 @@ class Progress(NamedTuple):
     identity: Identity = UNKNOWN
     ahead: Ahead | None = None
     takeovers: int = 0
-    """By relays one after another since `position` was last moved, although there was something to read."""
+    """The number of relays that took over one after another since `position` was last moved, although there was
+    something to read."""
     on_their_way: int = 0
     """The number of records that relays have written at or above `position`, and that count before they are read."""
 

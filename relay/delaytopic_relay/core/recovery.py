@@ -14,7 +14,8 @@ from delaytopic_relay.errors import StandsStill
 LONGEST_ACCEPTANCE_MS = 86_400_000
 """Ahead of the clock: repeats that are accepted for longer would one day be accepted by mistake."""
 MOST_TAKEOVERS = 3
-"""By relays that end before they have moved the position: the last of them looks first at what is to be read."""
+"""The number of relays that may end before they have moved the position: the last of them looks first at what is to be
+read."""
 
 
 class Bounds(NamedTuple):
@@ -85,7 +86,8 @@ class Begin(Enum):
 
     AS_COMMITTED = auto()
     ANEW = auto()
-    """Nothing that was committed or stored counts: a person said that this is another topic, and the right one."""
+    """The relay begins anew, and nothing counts that was committed or stored: a person said that this is another topic,
+    and the right one."""
     WITH_REPEATS = auto()
     """It is not known what was delivered: a person said that records may be delivered again."""
 

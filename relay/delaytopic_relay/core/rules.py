@@ -28,8 +28,8 @@ READER: Final = 6
 """The version of the code that reads records. It changes with each change of a verdict: of what is accepted, and of the
 due time, id or target that follows from a record."""
 MOST_GENERATIONS: Final = 8
-"""Of one partition, those that differ by the clock alone counted as one; a further edit waits until the oldest is done.
-"""
+"""The most generations of one partition, those that differ by the clock alone counted as one; a further edit waits
+until the oldest is done."""
 MOST_TEXT: Final = 1_200
 """Characters that all generations of a partition take in the metadata of its committed offset, of 4,096."""
 LONGEST_ALLOWED: Final = 100

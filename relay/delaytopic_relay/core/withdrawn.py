@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 MOST_SPANS: Final = 4_096
-"""Of one shard; beyond that, spans become wider."""
+"""The most spans of one shard; beyond that, spans become wider."""
 
 
 class Withdrawn:

@@ -1,4 +1,4 @@
-"""From rejected records to dead letters: each with its reason, and without its value where that has no place."""
+"""Dead letters of rejected records: each has its reason, and no value where that has no place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delaytopic_relay.delivery.shrinking import shrunk_bytes
 from delaytopic_relay.dialects.writing import LetterWriter, Sending, untouched
 
 LARGEST_KEPT_KEY = 1_024
-"""Of a dead letter that is too large for its topic, in bytes."""
+"""The length in bytes of the key that is kept in a dead letter that is too large for its topic."""
 
 
 class DeadLetters:

@@ -73,7 +73,7 @@ class Outcomes:
         self._only = frozenset(only)
         self._source, self._target, self._dead_letter = source, target, dead_letter
         self._ended: dict[int, dict[int, _Ended]] = {}
-        """By source partition, and the offset of the schedule, or of a cancel that met nothing."""
+        """The ends, by source partition and the offset of the schedule, or of a cancel that met nothing."""
 
     @property
     def topic(self) -> str:

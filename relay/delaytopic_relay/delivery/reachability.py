@@ -29,9 +29,9 @@ from delaytopic_relay.dialects.times import instant_text
 LASTS_MS: Final = 4_500
 """The time since the record was sent after which those for a further target are dead letters."""
 LOOK_MS: Final = 500
-"""Between two looks at what has failed just now."""
+"""The time between two looks at what has failed just now."""
 RARE_LOOK_MS: Final = 2_000
-"""Between two looks at what is bad for longer than `LASTS_MS`."""
+"""The time between two looks at what is bad for longer than `LASTS_MS`."""
 DOUBT_MS: Final = 5_000
 LONGEST_DOUBT_MS: Final = 300_000
 FORGIVEN_MS: Final = 60_000

@@ -1,4 +1,4 @@
-"""From schedules to records: the receipt in, the control headers out, and where each record goes."""
+"""Records of schedules that leave: the receipt comes in, control headers go out, and each record gets its place."""
 
 from __future__ import annotations
 

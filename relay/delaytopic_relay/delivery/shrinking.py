@@ -7,7 +7,7 @@ from zlib import compress
 
 PIECES: Final = 8
 PIECE_BYTES: Final = 32 << 10
-"""As far as zlib looks back."""
+"""The distance that zlib looks back."""
 
 
 def shrunk_bytes(value: bytes) -> int:

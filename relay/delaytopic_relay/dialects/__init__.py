@@ -41,10 +41,11 @@ class Forms(NamedTuple):
     """The forms of what leaves a relay: a writer for each dialect but the native one, and that of dead letters."""
 
     writers: Mapping[int, Writer]
-    """By `Schedule.control`. All dialects': what waits was read by the one that the DelayTopic had then."""
+    """The writers of all dialects, by `Schedule.control`: what waits was read by the one that the DelayTopic had then.
+    """
     letter: LetterWriter
     rewriters: Mapping[int, Rewriter] = MappingProxyType({})
-    """Of dialects that put off, and of what recurs, likewise."""
+    """The rewriters of dialects that put off, and of what recurs, likewise."""
 
 
 NATIVE_FORMS: Final = Forms({}, untouched)

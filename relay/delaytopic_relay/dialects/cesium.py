@@ -38,7 +38,7 @@ _DELAYS: Final = frozenset(after for _, after in NAMES)
 _NEEDS_TIMESTAMP: Final = {name: f"header {name}" for name in _ALL_NAMES}
 _MOST_DIGITS: Final = 19
 _PLAIN_DIGITS: Final = 18
-"""Of a number that is a long whatever its digits are."""
+"""The most digits of a number that is a long whatever its digits are."""
 _LARGEST_LONG: Final = (1 << 63) - 1
 _LONG_BYTES: Final = 8
 _REASONS: Final = {

@@ -58,7 +58,8 @@ Controls = Mapping[str, bytes | None]
 """The control headers of a record; of a repeated one the last."""
 MAX_REQUESTED_BY_BYTES = 256
 MOST_NAMES = 16
-"""Of a record's header names, those that are compared with control headers': whoever writes records chooses them."""
+"""The most names of a record's headers that are compared with control headers': the producer of a record chooses them.
+"""
 _FIRST_LETTERS = "dDxX"
 _TIMESTAMP_NOT_AVAILABLE = 0
 _NOT_PLAIN = -1

@@ -40,10 +40,12 @@ from delaytopic_relay.dialects.restated import read_restated, restated_header
 from delaytopic_relay.dialects.writing import Draft, Following, ReadBy, Sending, without
 
 COUNT: Final = "redelivery-count"
-"""On a redelivered message the number of its redeliveries; clients copy it into the markers of the message."""
-"""On the END marker that a relay writes. A receipt would not tell: a client may copy that of a redelivered message."""
+"""The header of a redelivered message with the number of its redeliveries; clients copy it into the markers of the
+message."""
+"""The header of the END marker that a relay writes. A receipt would not tell: a client may copy that of a redelivered
+message."""
 _MAX_QUEUE_BYTES: Final = MAX_ID_BYTES - 15
-"""Of a record key, beside a partition and an offset."""
+"""The length of a record key that has room beside a partition and an offset."""
 _REDELIVERED: Final = (ENDED, b"redelivered")
 _FIRST: Final = (COUNT, b"1")
 _OWN: Final = frozenset({RESTATED})

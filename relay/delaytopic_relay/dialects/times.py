@@ -47,7 +47,7 @@ _NUMBERS = ("year", "month", "day", "week", "hour", "minute", "second", "hours",
 _DAY_S = 86_400
 _DAYS_TO_1970 = date(1970, 1, 1).toordinal()
 _MOST_FRACTION_DIGITS = 64
-"""Of what is read; more tell nothing, and thousands would take Python long."""
+"""The most digits of a fraction that are read; more tell nothing, and thousands would take Python long."""
 
 
 def instant_ms(text: bytes) -> int | None:

@@ -16,9 +16,9 @@ LONGEST_PATIENCE_MS: Final = 8_000
 TRIED_MS: Final = 3_000
 """The time that something has to acknowledge which has failed before and looks well again."""
 LONGEST_TICK_MS: Final = 15_000
-"""From the first record to the end of the wait for acknowledgements; what is longer is of another tick."""
+"""The time from the first record to the end of the wait for acknowledgements; what is longer is of another tick."""
 AGAIN_MS: Final = 1_000
-"""Between two looks while it is waited on."""
+"""The time between two looks while it is waited on."""
 
 
 class OwnTopics(NamedTuple):

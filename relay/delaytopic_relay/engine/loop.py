@@ -80,14 +80,14 @@ DUE_LIMIT = 2_000
 RESUME_SHARE = 0.75
 RETRY_MS = 1_000
 STILL_MS = 5_000
-"""Between two looks at partitions that stand still until a person says how they go on."""
+"""The time between two looks at partitions that stand still until a person says how they go on."""
 
 
 class Loop:
     """One relay at work. All methods are called from one thread."""
 
     def __init__(self, parts: Parts) -> None:
-        """Nothing is read before `start`."""
+        """Take the parts of a relay; nothing is read before `start`."""
         self._source = parts.source
         self._target = parts.target
         self._reading = parts.reading

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from delaytopic_relay.core.commands import Schedule
 
 SHARE = 16
-"""Of the batches that are to be forgotten, one in so many goes in a turn, and one at least."""
+"""The share of the batches to forget that goes in a turn: one in so many, and one at least."""
 
 
 class SentBatches:
@@ -26,7 +26,9 @@ class SentBatches:
         self.batches.append((partition, schedules))
 
     def settle(self) -> None:
-        """Nothing of it will be asked for; what an earlier tick has left goes at once, so that it never adds up."""
+        """Forget what a tick has sent, of which nothing will be asked for; what an earlier tick has left goes at once,
+        so that it never adds up.
+        """
         self._settled, self.batches = self.batches, []
 
     @property

@@ -13,7 +13,8 @@ from delaytopic_relay.errors import StandsStill
 from delaytopic_relay.ports import BadBatch, Chunk, TooLarge
 
 AGAIN_MS = 5_000
-"""Between two attempts to read a batch that the client calls unreadable: somebody may have deleted it meanwhile."""
+"""The time between two attempts to read a batch that the client calls unreadable: somebody may have deleted it
+meanwhile."""
 
 
 def too_large(topic: str, partition: int, found: TooLarge) -> StandsStill:

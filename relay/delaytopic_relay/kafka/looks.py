@@ -32,7 +32,7 @@ log = structlog.get_logger()
 LOOK_S: Final = 1.0
 """An answer that takes longer is none."""
 MANY: Final = 16
-"""From so many topics on all of the cluster are listed, in one request."""
+"""The number of topics from which on all of the cluster are listed, in one request."""
 WRONG: Final[Mapping[int, str]] = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: "it does not exist",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "this relay's user may not describe it",

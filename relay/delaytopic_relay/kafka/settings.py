@@ -13,7 +13,7 @@ SOURCE_QUEUE_MESSAGES = 64
 """The client fetches on below this. It does not count headers among the bytes in its queue, so only the number bounds
 what they take there. More is no faster (64 or 20,000: 560,000 to 800,000 records of 200 bytes a second)."""
 FETCH_BYTES = 2 << 20
-"""In one answer, which is more than the queue is waiting for."""
+"""The size of one answer, which is more than the queue is waiting for."""
 TRANSACTION_TIMEOUT_MS = 30_000
 LARGEST_REQUEST_BYTES = 64 << 20
 LARGEST_BATCH_BYTES = 512 << 10
@@ -33,7 +33,7 @@ and others have what a relay lost 0.3 s sooner than with one a second.
 def consumer_settings(
     connection: Settings, group_id: str, session_timeout_ms: int, client_id: str, member_name: str | None = None
 ) -> Settings:
-    """For the source topic's consumer.
+    """Return the settings of the source topic's consumer.
 
     With a name, a relay that starts again under it gets its shards back at once (KIP-345). Without one, the shards of a
     relay that was killed wait for the end of its session.
@@ -69,7 +69,7 @@ def consumer_settings(
 
 
 def examiner_settings(connection: Settings, group_id: str, client_id: str, *, alone: bool) -> Settings:
-    """For a consumer that reads on trial what the source topic's consumer would, and never joins the group.
+    """Return the settings of a consumer that reads on trial what the source topic's would, and never joins the group.
 
     With `alone` it fetches one batch at a time: a broker returns the first whole, however little was asked for.
     """
@@ -94,7 +94,7 @@ def examiner_settings(connection: Settings, group_id: str, client_id: str, *, al
 
 
 def bucket_reader_settings(connection: Settings, group_id: str, client_id: str) -> Settings:
-    """For the bucket topics' reader, which is assigned its partitions and never joins the group that it names.
+    """Return the settings of the bucket topics' reader, which is assigned partitions and joins no group.
 
     What takes part in a recovery is read to its end, and the end is told only after the longest wait.
     Where an offset is gone it begins where the topic begins: segments are numbered, so nothing is missed unnoticed.
@@ -133,7 +133,7 @@ def codec_of(compression: Compression, source: Mapping[str, str]) -> str:
 def producer_settings(
     connection: Settings, client_id: str, transactional_id: str | None, batch_bytes: int, codec: str = NO_CODEC
 ) -> Settings:
-    """For target, dead-letter and bucket topics.
+    """Return the settings of the producer for target, dead-letter and bucket topics.
 
     Idempotence keeps the order across retries. Only failures are reported, so that a good record costs
     no call. A batch must not exceed what the topic takes: the broker would refuse all of it.
@@ -164,7 +164,7 @@ def producer_settings(
 
 
 def probe_settings(connection: Settings, client_id: str) -> Settings:
-    """For the producer of probes, whose append time is a second clock: each goes at once, or is worth nothing."""
+    """Return the settings of the producer of probes, whose append time is a second clock: each goes at once."""
     return {
         **connection,
         "client.id": client_id,

@@ -42,9 +42,9 @@ ABORT_TIMEOUT_S = 5.0
 CAREFUL_S = 1.0
 REPORT_TIMEOUT_S = 0.5
 LOOKING_S = 3.0
-"""For an answer whether a topic is bad, when a transaction has failed."""
+"""The time to wait for an answer whether a topic is bad, when a transaction has failed."""
 ASK_EACH_S = 0.1
-"""Between two looks at how many records are still not acknowledged."""
+"""The time between two looks at how many records are still not acknowledged."""
 PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 ABOUT_THE_RECORD = frozenset(
     {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError.INVALID_TIMESTAMP, KafkaError._INVALID_ARG}
@@ -100,7 +100,7 @@ class KafkaTarget:
         *,
         notes_places: bool = False,
     ) -> None:
-        """With `notes_places` it is known where each record is, at the cost of a report for each.
+        """Connect; with `notes_places` it is known where each record is, at the cost of a report for each.
 
         Raises `KafkaUnavailable` if the transaction coordinator does not answer.
         """
@@ -114,7 +114,7 @@ class KafkaTarget:
         self._silent: dict[tuple[str, int], set[int]] = defaultdict(set)
         """The source partitions whose records were given up, by the topic's partition that they were sent to."""
         self._purged: dict[tuple[str, int], set[int]] = defaultdict(set)
-        """The same of what was given up by the client, as the transaction failed, or on request."""
+        """The same places of what the client gave up, as the transaction failed, or on request."""
         self._error: KafkaException | None = None
         """The reason why the transaction takes no further records."""
         self._aborts = False
@@ -454,7 +454,7 @@ class KafkaTarget:
         self._needs_another_id = self._has_refused = False
 
     def close(self) -> None:
-        """Nothing is left to send after `flush`."""
+        """Do nothing: after `flush` no record is left to send."""
         self._producer.purge()
 
     def _guard(self, call: Callable[[], T]) -> T:

@@ -35,12 +35,12 @@ SLICE_S = 1.0
 """A refused log-in is known at once, but `list_topics` would wait for its whole timeout."""
 FRESH_S = 5.0
 ASK_S = 5.0
-"""For topics that records name: what is not answered by then limits nothing."""
+"""The time to ask for topics that records name: what is not answered by then limits nothing."""
 NEVER_S = 3_600.0
 """The longest time-out that the client takes."""
 MANY = 16
-"""From so many on, a list of all topics tells first which of them exist: to ask about a thousand that do not takes a
-broker half a second, and the list a few milliseconds."""
+"""The number of topics from which on a list of all tells first which of them exist: to ask about a thousand that do not
+takes a broker half a second, and the list a few milliseconds."""
 MOST_KNOWN = 4_096
 """Topics that records named and that are remembered: more than leave in one step, and a megabyte."""
 NOTHING_TO_SEND_TO = frozenset(
@@ -113,7 +113,7 @@ class TopicReader:
         return self.read_anew(topic)
 
     def read_anew(self, topic: str) -> TopicFacts | None:
-        """The same, as of now."""
+        """Ask for the same, as of now."""
         facts = self._ask(topic)
         self._known[topic] = (time.monotonic() + FRESH_S, facts)
         return facts

@@ -22,7 +22,7 @@ ONLY_READS: Settings = {
     "fetch.wait.max.ms": 10,
     "fetch.message.max.bytes": 65_536,
 }
-"""Of a consumer that never joins the group, and reads a record of each partition."""
+"""The settings of a consumer that never joins the group, and reads a record of each partition."""
 
 
 class _First(NamedTuple):

@@ -23,7 +23,8 @@ OUT_OF_MEMORY = 3
 """The exit code where Python was refused memory; where the client was, it aborts the process."""
 PORTION = 500
 LOOK_S = 5.0
-"""Behind the last offset that was asked for: more than a relay reads ahead before it commits for the first time."""
+"""The time for a look behind the last offset that was asked for: more than a relay reads ahead before it commits for
+the first time."""
 SILENCE_S = 15.0
 """Without a record: then there is nothing to be learned here."""
 

@@ -21,10 +21,10 @@ from delaytopic_relay.core.recovery import SourceTopic
 ENDS_AGAIN_S = 5.0
 """The age that the end of a paused partition may have, and that of a last stable offset."""
 GROUP_AGAIN_S = 1.0
-"""Between two looks at a group that is not at rest, or leaves partitions without an owner."""
+"""The time between two looks at a group that is not at rest, or leaves partitions without an owner."""
 
 TOPIC_AGAIN_S = 5.0
-"""Between two looks at which topic has the source's name."""
+"""The time between two looks at which topic has the source's name."""
 
 AskEnds = Callable[[Collection[int], IsolationLevel], Mapping[int, "Future[ListOffsetsResultInfo]"]]
 """Asks the brokers for the ends of partitions of the source as readers of that level see them, and does not wait."""

@@ -25,7 +25,7 @@ from delaytopic_relay.pending.snapshot import Copies
 
 REPLAYING = "records that were in memory before are being read again; they are not all listed yet"
 RECORD_BYTES = 500
-"""Of a record in a list, beside its texts: about as much as a reader needs for it."""
+"""The memory of a record in a list, beside its texts: about as much as a reader needs for it."""
 ELSEWHERE = "not with this relay: ask the others of its group"
 
 

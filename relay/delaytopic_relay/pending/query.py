@@ -16,7 +16,7 @@ LATEST_MS = 253_402_300_800_000
 LARGEST_PARTITION = (1 << 31) - 1
 LARGEST_OFFSET = (1 << 63) - 1
 LONGEST_TEXT_BYTES = 1_024
-"""Of what is compared with keys and ids."""
+"""The longest text that is compared with keys and ids."""
 
 Place = tuple[int, int, int]
 """Due time, source partition and source offset: the order of lists."""
@@ -63,9 +63,10 @@ class PendingQuery(NamedTuple):
     partition: int | None = None
     selection: Selection = EVERYTHING
     contents: bool = False
-    """With value and headers."""
+    """True: value and headers are shown, too."""
     most_bytes: int | None = None
-    """Of all that is shown, records without contents included; None: of contents, as many as an answer has."""
+    """The bound of all that is shown, records without contents included; None: of contents, as many as an answer has.
+    """
 
     @property
     def asked_before_ms(self) -> int | None:

@@ -22,7 +22,7 @@ from delaytopic_relay.pending.query import EVERYTHING, PendingQuery, Place
 from delaytopic_relay.pending.snapshot import ShardCopy
 
 WIDEST_MS = LEVELS[0].width_ms
-"""Of a slice."""
+"""The width of the widest slice."""
 
 
 class Listed(NamedTuple):
@@ -163,7 +163,7 @@ class _Search:
         return PendingResult(records, self._cut_ms, self._why)
 
     def _cut(self, at_ms: int, why: str) -> None:
-        """Nothing due from then on can be listed."""
+        """Note that nothing due from then on can be listed."""
         if at_ms < self._until_ms:
             self._cut_ms = self._until_ms = at_ms
             self._why = why

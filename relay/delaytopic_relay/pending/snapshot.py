@@ -18,7 +18,7 @@ class ShardCopy(NamedTuple):
 
     partition: int
     schedules: list[Schedule]
-    """Of those in memory the first that are in effect, one more than the list may have; in no order."""
+    """The first of those in memory that are in effect, one more than the list may have; in no order."""
     cut_ms: int | None = None
     """The due time from which on memory could not be looked at; None when all could that is needed."""
     stored: Stored = Stored()

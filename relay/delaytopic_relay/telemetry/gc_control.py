@@ -20,7 +20,7 @@ class GarbageCollector:
     """Collects now and then: soon where that is quick, and seldom where it takes a part of a second."""
 
     def __init__(self, clock: Clock) -> None:
-        """From now on nothing is collected but in `turn`."""
+        """Take the collector over: from now on nothing is collected but in `turn`."""
         self._clock = clock
         self._collected_ms = clock.monotonic_ms()
         gc.disable()

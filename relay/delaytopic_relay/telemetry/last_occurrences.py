@@ -41,7 +41,7 @@ class LastOccurrences:
         self._sent = []
 
     def reset(self) -> None:
-        """What was noted since the last commit does not count."""
+        """Drop what was noted since the last commit, which does not count."""
         self._sent = []
 
     def of(self, name: bytes) -> LastOccurrence | None:

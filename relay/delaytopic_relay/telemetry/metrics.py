@@ -73,7 +73,7 @@ class MillisecondHistogram:
 
 
 LABELS = ("delaytopic_namespace", "delaytopic_name")
-"""On every series: the DelayTopic, which need not live in the namespace of its relays."""
+"""The labels of every series: the DelayTopic, which need not live in the namespace of its relays."""
 
 DURATION_EDGES_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 RECOVERY_CAUSES = (

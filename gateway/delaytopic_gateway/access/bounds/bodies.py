@@ -12,9 +12,10 @@ from starlette.types import Message, Receive
 from delaytopic_gateway.access.bounds.shares import Shares
 
 MOST_BYTES: Final = 2 << 20
-"""Of a body; a record is smaller."""
+"""The bound of a body; a record is smaller."""
 MOST_AT_ONCE: Final = 4 << 20
-"""Of all that are read or answered; of one caller as much as one has. A byte of text takes up to eleven in memory."""
+"""The bound of all that are read or answered; of one caller as much as one has. A byte of text takes up to eleven in
+memory."""
 DEADLINE_S: Final = 20.0
 """The longest time that a body may take to arrive."""
 MOST_QUOTES: Final = 10_000
@@ -55,7 +56,7 @@ class Bodies:
         """Begins with none."""
         self._shares = Shares(MOST_AT_ONCE, MOST_BYTES)
         self.bytes = 0
-        """Of all of them."""
+        """The bytes of all of them."""
 
     async def read(self, owner: str, receive: Receive) -> bytes:
         """Return a whole body, whose bytes count until `forget`. Raises `Refused`.

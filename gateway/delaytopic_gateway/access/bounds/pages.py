@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 PAGE_BYTES: Final = 1 << 20
-"""Of the records that one request holds. In JSON a byte takes up to six, and there are several copies."""
+"""The bound of the records that one request holds. In JSON a byte takes up to six, and there are several copies."""
 LEAST_BYTES: Final = 64 << 10
-"""Of each of very many relays."""
+"""The least page of each of very many relays."""
 
 
 def share_of_each(relays: int, most_bytes: int = PAGE_BYTES) -> int:

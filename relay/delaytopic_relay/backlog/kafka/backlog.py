@@ -58,7 +58,7 @@ class BucketBacklog:
         self.manager = BucketManager(log, names, rules, clock, events, signer)
 
     def begin(self, partitions: int) -> None:
-        """Nothing is bounded."""
+        """Do nothing: no share has to be bounded."""
 
     @property
     def largest_batch_bytes(self) -> int:
@@ -83,7 +83,7 @@ class BucketBacklog:
         return buckets is not None and partition not in self.manager.lost() and self._signer.knows(buckets.key)
 
     def _empty(self, partition: int) -> BucketsState:
-        """Nothing of what the topics hold counts any more."""
+        """Return the state in which nothing that the topics hold counts any more."""
         # No number comes twice while a topic lives, as each segment takes an offset at least: a signed segment that
         # somebody writes again later has a number that was passed.
         ends = self._log.ends(partition, self._rules.buckets)

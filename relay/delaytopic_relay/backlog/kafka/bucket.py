@@ -15,7 +15,7 @@ from delaytopic_relay.core.commands import DueKey
 from delaytopic_relay.core.ids import IdEntry
 
 MOST_SPANS = 64
-"""In one bucket; beyond, neighbours are taken together."""
+"""The most spans that are counted apart in one bucket; beyond, neighbours are taken together."""
 
 
 class Span:
@@ -44,12 +44,12 @@ class BucketSpans:
 
     @property
     def first_ms(self) -> int:
-        """Nothing that waits is due before; 0 when nothing waits."""
+        """The time before which nothing that waits is due; 0 when nothing waits."""
         return min((span.first_ms for span in self._spans), default=0)
 
     @property
     def last_ms(self) -> int:
-        """Nothing that waits is due after; 0 when nothing waits."""
+        """The time after which nothing that waits is due; 0 when nothing waits."""
         return max((span.last_ms for span in self._spans), default=0)
 
     def wrote(self, until: int, first_ms: int, last_ms: int, records: int) -> None:
@@ -109,14 +109,14 @@ class Bucket:
         """Begin as committed; what was read and is not done has to be read again first."""
         self.offset = state.offset
         self.next_number = state.kept
-        """Of the segment to read next."""
+        """The number of the segment to read next."""
         self.read_before = state.read
         """Segments below this number were read by a predecessor, and what was far in them written anew."""
         self.written = state.written
         self.records = state.records
-        """Of the schedules that nobody has read."""
+        """The number of schedules that nobody has read."""
         self.head_ms = state.head_ms
-        """Nothing that nobody has read is due before."""
+        """The time before which nothing is due that nobody has read."""
         self.last_ms = state.last_ms
         self.spans = BucketSpans(state.written, state.first_due_ms, state.last_due_ms, state.records)
         self._visited: deque[Visited] = deque()
@@ -133,7 +133,7 @@ class Bucket:
 
     @property
     def bound_ms(self) -> int | None:
-        """Nothing unread is due before; None when nothing is unread."""
+        """The time before which nothing unread is due; None when nothing is unread."""
         if not self.waits:
             return None
         return 0 if self.again else self.head_ms

@@ -97,17 +97,17 @@ class BucketManager:
         return encode_id(self._rules.source_id, entry) if entry is not None else None
 
     def drop_done(self, shards: Iterable[BucketShard]) -> None:
-        """Nothing: retention forgets segments, and ids were forgotten in the transaction."""
+        """Do nothing: retention forgets segments, and ids were forgotten in the transaction."""
 
     def hand_over(self, shards: Iterable[BucketShard]) -> None:
-        """Nothing: the state of the buckets is part of the progress."""
+        """Do nothing: the state of the buckets is part of the progress."""
 
     def lost(self) -> Collection[int]:
         """Shards of which a bucket has lost what waited there, until they are open again."""
         return self._lost.keys()
 
     def list_next(self, shards: Sequence[BucketShard]) -> None:
-        """Nothing: what waits in bucket topics is committed with the progress."""
+        """Do nothing: what waits in bucket topics is committed with the progress."""
 
     def load_next(self, shards: Sequence[BucketShard], room_bytes: int) -> bool:
         """Visit what comes close, each shard in its turn; whether anything was read that a commit has to say."""

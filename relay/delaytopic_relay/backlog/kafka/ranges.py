@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 LARGEST_SEGMENT_BYTES = 256 << 10
-"""Of several schedules; a larger schedule is a segment of its own."""
+"""The bound of a segment of several schedules; a larger schedule is a segment of its own."""
 FULL_RECORDS = 20_000
 """More than a tick can pass on: that many schedules within a quarter of the horizon make a bucket too full."""
 EARLY_BYTES = 4 << 20

@@ -48,7 +48,7 @@ class BucketLog(Protocol):
         ...
 
     def release(self, partition: int, bucket: int) -> None:
-        """Nothing of it is wanted for a while."""
+        """Give the memory of a bucket back, of which nothing is wanted for a while."""
         ...
 
     def ends(self, partition: int, buckets: int) -> list[int]:

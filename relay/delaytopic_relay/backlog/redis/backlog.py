@@ -51,7 +51,7 @@ class RedisBacklog:
         self._claims = 0
         self._max_memory = max_memory
         self.share_bytes = UNLIMITED_SHARE
-        """From so much in the backlog on, the reading of a shard pauses."""
+        """The size of what a shard has in the backlog from which on its reading pauses."""
         self.manager = RedisManager(store, clock, events, writing)
 
     def begin(self, partitions: int) -> None:
@@ -136,7 +136,7 @@ class RedisBacklog:
         return version
 
     def prepare(self, partitions: Sequence[int]) -> None:
-        """Nothing: each shard is claimed for itself."""
+        """Do nothing: each shard is claimed for itself."""
 
     def open(self, partition: int, plan: Plan) -> RedisShard:
         """Claim the backlog; what is there is listed page by page."""

@@ -26,7 +26,7 @@ HEALTH_CHECK_S = 15  # an idle connection is tried with a PING before it carries
 READ_SIZE = 1 << 18  # bytes; segments come in by the megabyte
 
 MOST_BYTES = 64 << 20
-"""Of the answers to one request. A portion has some megabytes, a segment one, or a single larger record."""
+"""The bound of the answers to one request. A portion has some megabytes, a segment one, or a single larger record."""
 
 Answer = TypeVar("Answer")
 Client: TypeAlias = "redis.Redis | RedisCluster"
@@ -123,7 +123,7 @@ class FileCredentials(CredentialProvider):
     """User name and password, read again for each connection, so that a rotated secret needs no restart."""
 
     def __init__(self, settings: RedisSettings, url: RedisAddress) -> None:
-        """From the files in `settings`; what these do not give may be in the url, if it came from a file."""
+        """Connect by the files in `settings`; what these do not give may be in the url, if it came from a file."""
         self._settings = settings
         self._url = url
 

@@ -76,7 +76,7 @@ class RedisPendingReader:
         return self._connection.ask(lambda: self._client.execute_command(*command))  # type: ignore[no-untyped-call]
 
     def expect(self, partition: int, slices: Sequence[Slice]) -> None:
-        """Nothing: an answer comes at once."""
+        """Do nothing: an answer comes at once."""
 
     def read(self, partition: int, slices: Sequence[Slice], before_ms: Callable[[], int]) -> Iterator[Portion]:
         """See `PendingReader.read`: the beginnings of all slices in one request, then the rest of each."""

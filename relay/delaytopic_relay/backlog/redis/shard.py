@@ -29,11 +29,11 @@ LARGEST_PORTION = 256
 MOST_COMPANIONS = 64
 UNLIMITED_BYTES = 1 << 62
 RESUME_SHARE = 0.75
-"""Of the share in the backlog: below, reading goes on after it had paused."""
+"""The part of the share in the backlog below which reading goes on after it had paused."""
 LEAST_SHARE_BYTES = 256 << 10
 """A share of what is left is not less: who has so little there has not filled it."""
 MOST_HELD_BYTES = 4 << 20
-"""Of what a full backlog has refused; from there on reading pauses. Until then what is near goes on."""
+"""The bound of what a full backlog has refused; from there on reading pauses. Until then what is near goes on."""
 OFFERED_RECORDS = 500
 OFFERED_BYTES = 1 << 20
 """Refused records are offered again in portions of so many records and bytes at the most."""
@@ -78,7 +78,7 @@ class RedisShard(ShardCore):
         self._held: list[Schedule] = []
         """Far ones that the backlog has refused."""
         self._offered: list[Schedule] = []
-        """Of them those that go with the touch."""
+        """Those of them that go with the touch."""
         self.held_bytes = 0
         self._direct: dict[Slice, int] = {}
         """Wide slices that are loaded as they are, and the due time up to which they were."""
