@@ -201,7 +201,7 @@ class Scene:
         )
         opener = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, timeout=10) as answer:
+            with opener.open(request, timeout=60) as answer:
                 return _as_a_browser_reads(path, answer)
         except urllib.error.HTTPError as error:
             with error:
