@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
+from delaytopic_audit.ledger.buckets import First, folders_of, told_apart
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.ledger.parts import Rewrite, next_parts
 from delaytopic_audit.model.manifest import CountedFrom, GradedUntil, MinuteRange, Part, Run
@@ -17,9 +18,9 @@ from delaytopic_audit.model.words import Kind
 from delaytopic_audit.pipeline.members import Judged, Members, places_of
 from delaytopic_audit.pipeline.ports import Progress
 from delaytopic_audit.tables.digests import compared, digests, merged
-from delaytopic_audit.tables.frames import is_kind, minute
+from delaytopic_audit.tables.frames import first_places, is_kind, minute
 from delaytopic_audit.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
-from delaytopic_audit.tables.links import links, recur, weighed
+from delaytopic_audit.tables.links import links, weighed
 from delaytopic_audit.tables.minutes import deadline_within, ranges_of, within
 from delaytopic_audit.tables.schemas import CHAINED, COMMANDS, DIGESTS, GRADED, PARTS, RECORDS, WITHDRAWALS
 from delaytopic_audit.tables.telling import held_against_outcomes
@@ -208,7 +209,8 @@ class _Grader:
         is worth remembering: that part is persisted.
         """
         records = self._records(runs).join(self.graded, [*_KEY]).join(sf.broadcast(self.table), "delay_topic")
-        withdrawn, linked = self._of_ids(records, runs)
+        commands, recurs = self._commands(records, runs)
+        withdrawn, linked = self._of_ids(records, commands, recurs=recurs) if commands is not None else (None, None)
         odd = {row.minute for row in self.minutes if row.is_odd}
         named = [each.select(*_KEY) for each in (withdrawn, linked) if each is not None]
         if named:
@@ -225,27 +227,34 @@ class _Grader:
         joined = records.filter(sf.col("is_odd") & deadline_within(ranges_of(odd)))
         one_by_one = judged_one_by_one(joined, withdrawn, chained)
         if self.tells:
-            one_by_one = held_against_outcomes(one_by_one, joined, withdrawn, self._commands(runs))
+            if commands is None:
+                commands = self.ledger.read([], "commands", COMMANDS)
+            one_by_one = held_against_outcomes(one_by_one, joined, withdrawn, commands)
         alike = judged_alike(records.filter(~sf.col("is_odd")))
         return _Judged(alike, one_by_one.persist(), awaits=self.tells or linked is not None)
 
-    def _commands(self, runs: Sequence[Run]) -> DataFrame:
-        return self.ledger.read([run.folder for run in runs if run.commands], "commands", COMMANDS)
+    def _commands(self, records: DataFrame, runs: Sequence[Run]) -> tuple[DataFrame | None, bool]:
+        """Return the commands that may say something of these records, and if any of them recurs; None without any."""
+        with_commands = [run for run in runs if run.commands]
+        if not with_commands:
+            return None, False
+        # Of all runs, as those without commands know offsets, too.
+        buckets = told_apart(runs)
+        firsts = [First(*row) for row in first_places(records, buckets).collect()]
+        commands, chains = folders_of(runs, firsts, buckets)
+        if not (commands or chains):
+            return None, False
+        return self.ledger.read_folders([*commands, *chains], COMMANDS), bool(chains)
 
-    def _of_ids(self, records: DataFrame, runs: Sequence[Run]) -> tuple[DataFrame | None, DataFrame | None]:
-        """Return what commands withdrew of these records, and the links of those that recur; None where nothing has an
-        id, or recurs.
-        """
-        if not any(run.commands for run in runs):
-            return None, None
+    def _of_ids(self, records: DataFrame, commands: DataFrame, *, recurs: bool) -> tuple[DataFrame, DataFrame | None]:
+        """Return what commands withdrew of these records, and the links of those that recur; None if nothing does."""
         schedules = records.filter(is_kind(Kind.SCHEDULE, Kind.RULE))
-        commands = self._commands(runs).filter(~is_kind(Kind.TOLD))
+        commands = commands.filter(~is_kind(Kind.TOLD))
         puts_off = is_kind(Kind.POSTPONE) | sf.col("at_offset").isNotNull()
-        there = commands.agg(sf.bool_or(puts_off).alias("puts_off"), sf.bool_or(recur()).alias("recurs")).first()
-        assert there is not None
-        ended = (postponements if there.puts_off else withdrawals)(schedules, commands)
+        moves = recurs or not commands.filter(puts_off).isEmpty()
+        ended = (postponements if moves else withdrawals)(schedules, commands)
         withdrawn = self.ledger.write(self.folder, "withdrawn", ended)
-        if not there.recurs:
+        if not recurs:
             return withdrawn, None
         return withdrawn, self.ledger.write(self.folder, "linked", links(schedules, commands, self.places))
 
