@@ -101,10 +101,18 @@ def _waiting(spark: SparkSession, ledger: Ledger, hours: int) -> list[Run]:
     for hour in range(hours):
         if count := last_to_compact(runs):
             runs = [*runs[:-count], put_together(runs[-count:], f"runs/00000001-h/earlier-{hour}")]
-        minutes = {"first_minute": FAR_MINUTE, "last_minute": FAR_MINUTE}
-        asks = {1: [Asked(0, hour * WAITING, (hour + 1) * WAITING)]}
-        folder = f"runs/00000001-h/{hour}"
-        runs.append(Run(sequence=1, folder=folder, commands=WAITING, overdue=0, asks=asks, rows=WAITING, **minutes))
+        runs.append(
+            Run(
+                sequence=1,
+                folder=f"runs/00000001-h/{hour}",
+                first_minute=FAR_MINUTE,
+                last_minute=FAR_MINUTE,
+                commands=WAITING,
+                overdue=0,
+                asks={1: [Asked(0, hour * WAITING, (hour + 1) * WAITING)]},
+                rows=WAITING,
+            )
+        )
     for place, run in enumerate(runs):
         number = sf.col("id")
         known = {

@@ -64,15 +64,15 @@ def folders_of(runs: Sequence[Run], firsts: Iterable[First], buckets: int) -> tu
     since, chained = dict[int, int](), set[int]()
     starts = {key: _starts(its) for key, its in _known(runs).items()}
     for first in firsts:
-        run = _first_run(starts.get((first.delay_topic, first.partition)), first.place)
-        since[first.bucket] = min(run, since.get(first.bucket, run))
+        begins = _first_run(starts.get((first.delay_topic, first.partition)), first.place)
+        since[first.bucket] = min(begins, since.get(first.bucket, begins))
         if first.recurs:
             chained.add(first.bucket)
     commands, chains = list[str](), list[str]()
     for place, run in enumerate(runs):
         if run.buckets is None:
             continue
-        wanted, least = {bucket for bucket, first in since.items() if first <= place}, min(run.buckets.of, buckets)
+        wanted, least = {bucket for bucket, begins in since.items() if begins <= place}, min(run.buckets.of, buckets)
         commands += _folders(run.folder, recurs=False, buckets=_among(run.buckets.commands, wanted, least))
         chains += _folders(run.folder, recurs=True, buckets=_among(run.buckets.chains, wanted | chained, least))
     return commands, chains

@@ -30,9 +30,19 @@ def runs_of_hours(spark: SparkSession, ledger: Ledger, hours: int) -> list[Run]:
     """Write the commands of so many hourly runs, put together as the last of them has left them."""
     runs: list[Run] = []
     for hour in range(hours):
-        asks = {1: [Asked(0, hour * WAITING, (hour + 1) * WAITING)]}
-        folder, minutes = f"runs/00000001-h/{hour}", {"first_minute": FAR_MINUTE, "last_minute": FAR_MINUTE}
-        runs.append(Run(sequence=1, folder=folder, commands=WAITING, overdue=0, asks=asks, rows=WAITING, **minutes))
+        folder = f"runs/00000001-h/{hour}"
+        runs.append(
+            Run(
+                sequence=1,
+                folder=folder,
+                first_minute=FAR_MINUTE,
+                last_minute=FAR_MINUTE,
+                commands=WAITING,
+                overdue=0,
+                asks={1: [Asked(0, hour * WAITING, (hour + 1) * WAITING)]},
+                rows=WAITING,
+            )
+        )
         if count := last_to_compact(runs):
             runs = [*runs[:-count], put_together(runs[-count:], f"{folder}-earlier")]
     return [_with_commands(spark, ledger, run) for run in runs]
