@@ -21,8 +21,18 @@ from delaytopic_audit.tables.digests import compared, digests, merged
 from delaytopic_audit.tables.frames import first_places, is_kind, minute
 from delaytopic_audit.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
 from delaytopic_audit.tables.links import links, weighed
-from delaytopic_audit.tables.minutes import deadline_within, ranges_of, within
-from delaytopic_audit.tables.schemas import CHAINED, COMMANDS, DIGESTS, GRADED, PARTS, RECORDS, WITHDRAWALS
+from delaytopic_audit.tables.minutes import deadline_within, ranges_of
+from delaytopic_audit.tables.schemas import (
+    CHAINED,
+    COMMANDS,
+    DIGESTS,
+    GRADED,
+    MINUTES,
+    PARTS,
+    PLACED,
+    RECORDS,
+    WITHDRAWALS,
+)
 from delaytopic_audit.tables.telling import held_against_outcomes
 from delaytopic_audit.tables.verdicts import findings, histogram, sums, telling_minutes, verdicts
 
@@ -107,7 +117,7 @@ def grade(
         grader = _Grader(ledger, folder, table, graded, minutes, progress, places, tells)
         alike, joined, awaits = grader.judged(runs)
         judged = [alike] if joined is None else [alike, joined]
-        parts |= _Parts(ledger, folder, table, graded, rewritten, new).write(judged, members.thresholds)
+        parts |= _Parts(ledger, folder, table, graded, minutes, rewritten, new).write(judged, members.thresholds)
         if joined is not None:
             awaited = _awaited(joined) if awaits else {}
             joined.unpersist()
@@ -280,6 +290,7 @@ class _Parts:
     folder: str
     table: DataFrame
     graded: DataFrame
+    minutes: Sequence[Row]
     rewritten: Sequence[Rewrite]
     new: Rewrite | None
 
@@ -287,35 +298,50 @@ class _Parts:
         """Write their tables, and return the parts by the folder of the one that each replaces, or by its own."""
         ruled = reduce(DataFrame.unionByName, judged).join(sf.broadcast(self.table), "delay_topic")
         summed = sums(ruled, thresholds).persist()
+        telling = self.ledger.table_of(MINUTES, [{"minute": each} for each in telling_minutes(summed)])
         rows = {
             "verdicts": verdicts(summed, self.table, thresholds),
             "histogram": histogram(summed),
-            "findings": findings(ruled.filter(within(ranges_of(telling_minutes(summed))))),
+            "findings": findings(ruled.join(sf.broadcast(telling), "minute", "left_semi")),
         }
-        found = {}
+        found, placed = {}, self._placed()
         for place, each in enumerate(self.rewritten):
-            # A minute that is graded again stays in the first part that has it.
-            which = self._is_in([each]) & ~self._is_in(self.rewritten[:place])
-            found[each.sources[0].folder] = self._write(each, place, rows, which)
+            found[each.sources[0].folder] = self._write(each, place, rows, placed)
         if self.new is not None:
-            elsewhere = self._is_in(self.rewritten) if self.rewritten else None
-            new = self._write(self.new, len(self.rewritten), rows, ~elsewhere if elsewhere is not None else None)
+            new = self._write(self.new, len(self.rewritten), rows, placed if self.rewritten else None)
             found[new.folder] = new
         summed.unpersist()
         return found
 
-    def _write(self, rewrite: Rewrite, place: int, rows: Mapping[str, DataFrame], which: Column | None) -> Part:
-        """Write one, with the rows of graded minutes for which a condition holds; all of them without any."""
+    def _placed(self) -> DataFrame:
+        """Return the graded minutes, each with the place of the part that has it.
+
+        A minute that is graded again stays in the first part that has it, and others are of the new one.
+        """
+        places = [
+            {"minute": row.minute, "is_again": is_again, "place": self._place(row.minute, is_again=is_again)}
+            for row in self.minutes
+            for is_again in (True, False)
+            if (row.is_again if is_again else row.is_new)
+        ]
+        table = sf.broadcast(self.ledger.table_of(PLACED, places))
+        return self.graded.join(table, ["minute", "is_again"]).select(*_KEY, "place")
+
+    def _place(self, minute_of_it: int, *, is_again: bool) -> int:
+        has_it = (place for place, each in enumerate(self.rewritten) if each.start <= minute_of_it < each.end)
+        return next(has_it if is_again else iter(()), len(self.rewritten))
+
+    def _write(self, rewrite: Rewrite, place: int, rows: Mapping[str, DataFrame], placed: DataFrame | None) -> Part:
+        """Write one, with the rows of its graded minutes; all rows without any `placed`."""
         start, end, runs, sources = rewrite
         part = Part(folder=f"{self.folder}/{place}-{start}-{end}", start=start, end=end, runs=runs)
         for table, new in rows.items():
-            own = new if which is None else new.join(self.graded, [*_KEY]).filter(which).select(*new.columns)
+            own = new
+            if placed is not None:
+                own = new.join(placed.filter(sf.col("place") == place), [*_KEY], "left_semi").select(*new.columns)
             if sources:
                 before = self.ledger.read([source.folder for source in sources], table, PARTS[table])
                 kept = _of_members(before, self.table, sf.col("minute") >= sf.col("floor"))
                 own = kept.join(self.graded, [*_KEY], "left_anti").unionByName(own)
             self.ledger.write(part.folder, table, own)
         return part
-
-    def _is_in(self, rewrites: Sequence[Rewrite]) -> Column:
-        return sf.col("is_again") & within([MinuteRange(each.start, each.end) for each in rewrites])
