@@ -20,7 +20,7 @@ from delaytopic_audit.audit import reports_of
 from delaytopic_audit.ledger.compaction import last_to_compact, put_together
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.ledger.parts import next_parts
-from delaytopic_audit.model.manifest import Commit, Part, Range, Run, RunPlan
+from delaytopic_audit.model.manifest import Asked, Commit, Part, Range, Run, RunPlan
 from delaytopic_audit.model.rules import Rules
 from delaytopic_audit.model.words import MINUTE_MS, Kind
 from delaytopic_audit.pipeline.ports import silent
@@ -101,9 +101,19 @@ def _waiting(spark: SparkSession, ledger: Ledger, hours: int) -> list[Run]:
     for hour in range(hours):
         if count := last_to_compact(runs):
             runs = [*runs[:-count], put_together(runs[-count:], f"runs/00000001-h/earlier-{hour}")]
-        waits = {"first_minute": FAR_MINUTE, "last_minute": FAR_MINUTE, "commands": WAITING, "rows": WAITING}
-        runs.append(Run(sequence=1, folder=f"runs/00000001-h/{hour}", overdue=0, asks={}, **waits))
-    for run in runs:
+        runs.append(
+            Run(
+                sequence=1,
+                folder=f"runs/00000001-h/{hour}",
+                first_minute=FAR_MINUTE,
+                last_minute=FAR_MINUTE,
+                commands=WAITING,
+                overdue=0,
+                asks={1: [Asked(0, hour * WAITING, (hour + 1) * WAITING)]},
+                rows=WAITING,
+            )
+        )
+    for place, run in enumerate(runs):
         number = sf.col("id")
         known = {
             "deadline_ms": sf.lit(FAR_MINUTE * MINUTE_MS),
@@ -113,9 +123,14 @@ def _waiting(spark: SparkSession, ledger: Ledger, hours: int) -> list[Run]:
             "id_hash": sf.xxhash64(number),
             "offset": number,
         }
-        for table, schema in (("records", RECORDS), ("commands", COMMANDS)):
-            columns = (known.get(each.name, sf.lit(0)).cast(each.dataType).alias(each.name) for each in schema.fields)
-            ledger.write(run.folder, table, spark.range(run.rows or 0).select(*columns))
+        records, commands = (
+            spark.range(run.rows).select(
+                *(known.get(each.name, sf.lit(nothing)).cast(each.dataType).alias(each.name) for each in schema.fields)
+            )
+            for schema, nothing in ((RECORDS, 0), (COMMANDS, None))
+        )
+        ledger.write(run.folder, "records", records)
+        runs[place] = run.model_copy(update={"buckets": ledger.write_commands(run.folder, commands, run.commands)})
     return runs
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 
 import click
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from delaytopic_api import Duration, Settings
@@ -225,8 +226,9 @@ def _insist_on_spark(spark: SparkSession, codes: list[int]) -> None:
 def has_ended(spark: SparkSession) -> bool:
     """Tell whether Spark's context or its Java is gone, as when memory was too little."""
     try:
-        return bool(spark.sparkContext._jsc.sc().isStopped())
-    except (Py4JError, OSError):
+        # A context that was stopped answers nothing.
+        return spark.sparkContext.defaultParallelism < 1
+    except (Py4JError, PySparkException, OSError):
         return True
 
 

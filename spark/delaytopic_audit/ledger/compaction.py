@@ -29,7 +29,7 @@ def last_to_compact(runs: Sequence[Run]) -> int:
 
 
 def put_together(runs: Sequence[Run], folder: str) -> Run:
-    """Return the run that these become, with its tables in a folder."""
+    """Return the run that these become, with its tables in a folder; buckets are known once they are written."""
     first = [run.first_minute for run in runs if run.first_minute is not None]
     last = [run.last_minute for run in runs if run.last_minute is not None]
     return Run(

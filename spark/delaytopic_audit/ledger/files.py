@@ -1,4 +1,10 @@
-"""Edge: text files on any file system that Spark takes: a local folder, `hdfs://`, `s3a://` and others."""
+"""Edge: text files on any file system that Spark takes: a local folder, `hdfs://`, `s3a://` and others.
+
+This is the one module that calls Hadoop by PySpark's private `_jvm`. PySpark has no public way to list files, or to
+create one only where there is none. Client libraries for Python that can are for some stores alone, have none of the
+settings of Spark in files of Hadoop, and take no providers of credentials by their Java classes: tables would be
+where documents cannot be.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from delaytopic_audit.errors import LedgerError, OvertakenError
@@ -18,25 +25,44 @@ CONDITIONAL: Final = "fs.option.create.conditional.overwrite"
 """Hadoop's word for object stores that create a file with its last byte, and only if there is none."""
 
 
+_FROM_JAVA: Final = (Py4JError, PySparkException, OSError)
+"""What Java throws, and what PySpark makes of some of it; the last: Java is gone, or a link cannot be made."""
+_OF_SETTINGS: Final = (
+    *("IllegalArgumentException", "UnsupportedOperationException", "UnsupportedFileSystemException"),
+    *("AccessDeniedException", "AccessControlException", "UnknownStoreException", "ClassNotFoundException"),
+    *("CredentialInitializationException", "NoAuthWithAWSException", "InstantiationIOException", "No FileSystem for"),
+)
+"""The words of errors that come again as long as the place and its settings are what they are."""
+
+
 class Files:
-    """Files below one root, named by paths relative to it. Calls raise LedgerError when the place does not answer."""
+    """Files below one root, named by paths relative to it.
+
+    Calls raise LedgerError when the place does not answer, with whose fault it is and whether to try again.
+    """
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         """`root` is a local folder or a URL. Raises LedgerError when no file system takes it."""
         self.root = root.rstrip("/") or "/"
         self._jvm: Any = spark._jvm
         self._gateway: Any = spark.sparkContext._gateway
-        configuration = spark._jsc.hadoopConfiguration()
         try:
-            self._system = self._path("").getFileSystem(configuration)
-        except Py4JJavaError as error:
+            self._settings = spark._jsc.hadoopConfiguration()
+            self._system = self._path("").getFileSystem(self._settings)
+            # Checksum files beside local files only stand in the way of people who look.
+            self._system.setWriteChecksum(False)
+        except _FROM_JAVA as error:
             raise LedgerError(f"{root} is no place for files: {_said(error)}") from error
-        # Checksum files beside local files only stand in the way of people who look.
-        self._system.setWriteChecksum(False)
 
     def place(self, name: str) -> str:
         """Return the whole path or URL, for Spark's readers and writers."""
-        return str(self._system.makeQualified(self._path(name)).toString())
+        with self._named(name, "named"):
+            return str(self._system.makeQualified(self._path(name)).toString())
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting of Hadoop, such as `fs.s3a.endpoint`, as its file systems have it; None without any."""
+        with self._named("", "read"):
+            return str(text) if (text := self._settings.getTrimmed(name)) else None
 
     def exists(self, name: str) -> bool:
         """Tell whether there is such a file or folder."""
@@ -63,10 +89,10 @@ class Files:
         """Write a file whole or not at all; raises OvertakenError when another one is there already."""
         try:
             self._create(name, text)
-        except (Py4JJavaError, OSError) as error:
+        except _FROM_JAVA as error:
             # An answer that was lost, too, is an error: the file may be there.
             if not self.exists(name):
-                raise LedgerError(f"{self.place(name)} cannot be written: {_said(error)}") from error
+                raise LedgerError(f"{self._told(name)} cannot be written: {_said(error)}") from error
         if self.read(name) != text:
             raise OvertakenError(f"{self.place(name)} is there already: another audit was quicker")
 
@@ -119,8 +145,12 @@ class Files:
         """Raise LedgerError, with the file's name, in place of what Java throws."""
         try:
             yield
-        except Py4JJavaError as error:
-            raise LedgerError(f"{self.place(name)} cannot be {what}: {_said(error)}") from error
+        except _FROM_JAVA as error:
+            raise LedgerError(f"{self._told(name)} cannot be {what}: {_said(error)}") from error
+
+    def _told(self, name: str) -> str:
+        """Return the place of a file for people, even if Java is gone."""
+        return f"{self.root}/{name}" if name else self.root
 
     def _write(self, stream: Any, text: str) -> None:
         stream.write(bytearray(text.encode()))
@@ -135,10 +165,19 @@ class Files:
             self._system.delete(self._path(name), True)
 
     def _path(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(f"{self.root}/{name}" if name else self.root)
+        return self._jvm.org.apache.hadoop.fs.Path(self._told(name))
 
 
-def _said(error: Py4JJavaError | OSError) -> str:
+def _said(error: Py4JError | PySparkException | OSError) -> str:
+    """Return what went wrong, whose fault it is, and whether to try again."""
     if isinstance(error, Py4JJavaError):
-        return str(error.java_exception.toString()).partition("\n")[0]
-    return str(error.strerror)
+        text = str(error.java_exception.toString()).partition("\n")[0]
+    elif isinstance(error, PySparkException):
+        text = f"{type(error).__name__}: {error}".partition("\n")[0]
+    elif isinstance(error, OSError) and error.filename is not None:
+        text = str(error.strerror)
+    else:
+        return "Spark's Java does not answer: start the audit again, with more memory if that was too little"
+    if any(word in text for word in _OF_SETTINGS):
+        return f"{text}. The place, its settings or its rights are to be changed: another try ends in the same way"
+    return f"{text}. The audit can be run again once the place answers: what was committed is whole"

@@ -12,7 +12,7 @@ Nobody has to know if the other is still alive: of any number of attempts at a r
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -23,14 +23,17 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from delaytopic_audit.errors import LedgerError, OvertakenError
+from delaytopic_audit.ledger.buckets import bucket_count
 from delaytopic_audit.ledger.files import Files
-from delaytopic_audit.model.manifest import Commit, RunPlan
+from delaytopic_audit.model.manifest import Buckets, Commit, RunPlan
+from delaytopic_audit.tables.frames import divided
 
 SORTING = ("deadline_ms", "delay_topic", "kind", "partition", "offset", "at_partition", "at_offset")
 """The order of records: by deadline, and the same whatever tasks it came from."""
 ROWS_PER_GROUP = 100_000
 ROWS_PER_FILE = 1_000_000
 RECENT_COMMITS = 3
+_BUCKET = "bucket="
 _DIFFERING = ("deadline_ms", "offset", "due_ms", "append_ms", "sent_ms", "id_hash", "at_offset")
 _NO_DICTIONARIES = {f"parquet.enable.dictionary#{name}": "false" for name in _DIFFERING}
 _STAGED_FILE: dict[str, str] = {"compression": "snappy", **_NO_DICTIONARIES}
@@ -128,12 +131,31 @@ class Ledger:
         ordered.write.options(**_SORTED_FILE).mode("overwrite").parquet(place)
         return self._spark.read.schema(rows.schema).parquet(place)
 
+    def write_commands(self, folder: str, rows: DataFrame, expected: int) -> Buckets:
+        """Write a run's commands by bucket of their ids, and return the buckets that have any.
+
+        About so many rows are `expected`: buckets become more with them.
+        """
+        table, of = f"{folder}/commands", bucket_count(expected)
+        by = ("recurs", "bucket")
+        bucketed = divided(rows, of).hint("rebalance", *by)
+        bucketed.write.partitionBy(*by).mode("overwrite").parquet(self._files.place(table))
+        commands, chains = (self._buckets(f"{table}/recurs={recurs}") for recurs in ("false", "true"))
+        return Buckets(of=of, commands=commands, chains=chains)
+
+    def _buckets(self, folder: str) -> list[int]:
+        names = self._files.names(folder)
+        return sorted(int(name.removeprefix(_BUCKET)) for name in names if name.startswith(_BUCKET))
+
     def read(self, folders: Iterable[str], table: str, schema: StructType) -> DataFrame:
         """Return a table of several runs, as one; empty for no run."""
-        places = [self._files.place(f"{folder}/{table}") for folder in folders]
-        if not places:
+        return self.read_folders([f"{folder}/{table}" for folder in folders], schema)
+
+    def read_folders(self, folders: Sequence[str], schema: StructType) -> DataFrame:
+        """Return the rows in some folders, relative to the ledger, as one table; empty for no folder."""
+        if not folders:
             return self._empty(schema)
-        return self._spark.read.schema(schema).parquet(*places)
+        return self._spark.read.schema(schema).parquet(*map(self._files.place, folders))
 
     def table_of(self, schema: StructType, rows: Iterable[Mapping[str, object]]) -> DataFrame:
         """Return a small table of these rows, which Spark's planner knows as a list of values."""

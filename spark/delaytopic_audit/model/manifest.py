@@ -175,6 +175,17 @@ class Part(Model):
         return [f"{self.folder}/{table}" for table in OF_PART]
 
 
+class Buckets(Model):
+    """The files of a table of commands, by hashes of their ids."""
+
+    of: int
+    """The number of buckets that ids are divided into: a power of two."""
+    commands: list[int] = Field(default_factory=list)
+    """The buckets with commands that do not recur."""
+    chains: list[int] = Field(default_factory=list)
+    """The buckets with records that recur, and their occurrences."""
+
+
 class Run(Model):
     """A run whose tables still count, or several that were put together."""
 
@@ -188,6 +199,8 @@ class Run(Model):
     """The same."""
     commands: int
     """Rows of its table of commands."""
+    buckets: Buckets | None = None
+    """The files of this table; None without rows."""
     overdue: int
     """Rows of its table of overdue records."""
     asks: dict[int, list[Asked]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import Any, Final, NamedTuple
@@ -48,8 +48,7 @@ class Place:
             )
         self._files = Files(spark, root)
         self._is_store = scheme == _STORE
-        bucket = urlsplit(root).netloc
-        self._options = _s3_options(spark._jsc.hadoopConfiguration(), bucket) if self._is_store else {}
+        self._options = _s3_options(self._files.setting, urlsplit(root).netloc) if self._is_store else {}
 
     def table(self, name: str, schema: pa.Schema, description: str) -> Table:
         """Return a table of this name as it is now, made when there is none. Raises PublishingError."""
@@ -202,14 +201,14 @@ def _added(file: _File) -> AddAction:
     return AddAction(file.path, file.size, {}, file.modified_ms, True, json.dumps(file.stats))
 
 
-def _s3_options(configuration: Any, bucket: str) -> dict[str, str]:
+def _s3_options(setting: Callable[[str], str | None], bucket: str) -> dict[str, str]:
     """Return how `deltalake` reaches S3, as Spark's settings `fs.s3a...` say; what they do not say is the machine's."""
 
     def said(name: str) -> str | None:
         # Hadoop has settings for one bucket, which come before those for all.
         for key in (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}"):
-            if text := configuration.getTrimmed(key):
-                return str(text)
+            if text := setting(key):
+                return text
         return None
 
     endpoint, options = said("endpoint"), dict[str, str | None]()

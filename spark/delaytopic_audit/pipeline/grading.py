@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
+from delaytopic_audit.ledger.buckets import First, folders_of, told_apart
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.ledger.parts import Rewrite, next_parts
 from delaytopic_audit.model.manifest import CountedFrom, GradedUntil, MinuteRange, Part, Run
@@ -17,11 +18,21 @@ from delaytopic_audit.model.words import Kind
 from delaytopic_audit.pipeline.members import Judged, Members, places_of
 from delaytopic_audit.pipeline.ports import Progress
 from delaytopic_audit.tables.digests import compared, digests, merged
-from delaytopic_audit.tables.frames import is_kind, minute
+from delaytopic_audit.tables.frames import first_places, is_kind, minute
 from delaytopic_audit.tables.judging import judged_alike, judged_one_by_one, postponements, withdrawals
-from delaytopic_audit.tables.links import links, recur, weighed
-from delaytopic_audit.tables.minutes import deadline_within, ranges_of, within
-from delaytopic_audit.tables.schemas import CHAINED, COMMANDS, DIGESTS, GRADED, PARTS, RECORDS, WITHDRAWALS
+from delaytopic_audit.tables.links import links, weighed
+from delaytopic_audit.tables.minutes import deadline_within, ranges_of
+from delaytopic_audit.tables.schemas import (
+    CHAINED,
+    COMMANDS,
+    DIGESTS,
+    GRADED,
+    MINUTES,
+    PARTS,
+    PLACED,
+    RECORDS,
+    WITHDRAWALS,
+)
 from delaytopic_audit.tables.telling import held_against_outcomes
 from delaytopic_audit.tables.verdicts import findings, histogram, sums, telling_minutes, verdicts
 
@@ -106,7 +117,7 @@ def grade(
         grader = _Grader(ledger, folder, table, graded, minutes, progress, places, tells)
         alike, joined, awaits = grader.judged(runs)
         judged = [alike] if joined is None else [alike, joined]
-        parts |= _Parts(ledger, folder, table, graded, rewritten, new).write(judged, members.thresholds)
+        parts |= _Parts(ledger, folder, table, graded, minutes, rewritten, new).write(judged, members.thresholds)
         if joined is not None:
             awaited = _awaited(joined) if awaits else {}
             joined.unpersist()
@@ -208,7 +219,8 @@ class _Grader:
         is worth remembering: that part is persisted.
         """
         records = self._records(runs).join(self.graded, [*_KEY]).join(sf.broadcast(self.table), "delay_topic")
-        withdrawn, linked = self._of_ids(records, runs)
+        commands, recurs = self._commands(records, runs)
+        withdrawn, linked = self._of_ids(records, commands, recurs=recurs) if commands is not None else (None, None)
         odd = {row.minute for row in self.minutes if row.is_odd}
         named = [each.select(*_KEY) for each in (withdrawn, linked) if each is not None]
         if named:
@@ -225,27 +237,34 @@ class _Grader:
         joined = records.filter(sf.col("is_odd") & deadline_within(ranges_of(odd)))
         one_by_one = judged_one_by_one(joined, withdrawn, chained)
         if self.tells:
-            one_by_one = held_against_outcomes(one_by_one, joined, withdrawn, self._commands(runs))
+            if commands is None:
+                commands = self.ledger.read([], "commands", COMMANDS)
+            one_by_one = held_against_outcomes(one_by_one, joined, withdrawn, commands)
         alike = judged_alike(records.filter(~sf.col("is_odd")))
         return _Judged(alike, one_by_one.persist(), awaits=self.tells or linked is not None)
 
-    def _commands(self, runs: Sequence[Run]) -> DataFrame:
-        return self.ledger.read([run.folder for run in runs if run.commands], "commands", COMMANDS)
+    def _commands(self, records: DataFrame, runs: Sequence[Run]) -> tuple[DataFrame | None, bool]:
+        """Return the commands that may say something of these records, and if any of them recurs; None without any."""
+        with_commands = [run for run in runs if run.commands]
+        if not with_commands:
+            return None, False
+        # Of all runs, as those without commands know offsets, too.
+        buckets = told_apart(runs)
+        firsts = [First(*row) for row in first_places(records, buckets).collect()]
+        commands, chains = folders_of(runs, firsts, buckets)
+        if not (commands or chains):
+            return None, False
+        return self.ledger.read_folders([*commands, *chains], COMMANDS), bool(chains)
 
-    def _of_ids(self, records: DataFrame, runs: Sequence[Run]) -> tuple[DataFrame | None, DataFrame | None]:
-        """Return what commands withdrew of these records, and the links of those that recur; None where nothing has an
-        id, or recurs.
-        """
-        if not any(run.commands for run in runs):
-            return None, None
+    def _of_ids(self, records: DataFrame, commands: DataFrame, *, recurs: bool) -> tuple[DataFrame, DataFrame | None]:
+        """Return what commands withdrew of these records, and the links of those that recur; None if nothing does."""
         schedules = records.filter(is_kind(Kind.SCHEDULE, Kind.RULE))
-        commands = self._commands(runs).filter(~is_kind(Kind.TOLD))
+        commands = commands.filter(~is_kind(Kind.TOLD))
         puts_off = is_kind(Kind.POSTPONE) | sf.col("at_offset").isNotNull()
-        there = commands.agg(sf.bool_or(puts_off).alias("puts_off"), sf.bool_or(recur()).alias("recurs")).first()
-        assert there is not None
-        ended = (postponements if there.puts_off else withdrawals)(schedules, commands)
+        moves = recurs or not commands.filter(puts_off).isEmpty()
+        ended = (postponements if moves else withdrawals)(schedules, commands)
         withdrawn = self.ledger.write(self.folder, "withdrawn", ended)
-        if not there.recurs:
+        if not recurs:
             return withdrawn, None
         return withdrawn, self.ledger.write(self.folder, "linked", links(schedules, commands, self.places))
 
@@ -271,6 +290,7 @@ class _Parts:
     folder: str
     table: DataFrame
     graded: DataFrame
+    minutes: Sequence[Row]
     rewritten: Sequence[Rewrite]
     new: Rewrite | None
 
@@ -278,35 +298,50 @@ class _Parts:
         """Write their tables, and return the parts by the folder of the one that each replaces, or by its own."""
         ruled = reduce(DataFrame.unionByName, judged).join(sf.broadcast(self.table), "delay_topic")
         summed = sums(ruled, thresholds).persist()
+        telling = self.ledger.table_of(MINUTES, [{"minute": each} for each in telling_minutes(summed)])
         rows = {
             "verdicts": verdicts(summed, self.table, thresholds),
             "histogram": histogram(summed),
-            "findings": findings(ruled.filter(within(ranges_of(telling_minutes(summed))))),
+            "findings": findings(ruled.join(sf.broadcast(telling), "minute", "left_semi")),
         }
-        found = {}
+        found, placed = {}, self._placed()
         for place, each in enumerate(self.rewritten):
-            # A minute that is graded again stays in the first part that has it.
-            which = self._is_in([each]) & ~self._is_in(self.rewritten[:place])
-            found[each.sources[0].folder] = self._write(each, place, rows, which)
+            found[each.sources[0].folder] = self._write(each, place, rows, placed)
         if self.new is not None:
-            elsewhere = self._is_in(self.rewritten) if self.rewritten else None
-            new = self._write(self.new, len(self.rewritten), rows, ~elsewhere if elsewhere is not None else None)
+            new = self._write(self.new, len(self.rewritten), rows, placed if self.rewritten else None)
             found[new.folder] = new
         summed.unpersist()
         return found
 
-    def _write(self, rewrite: Rewrite, place: int, rows: Mapping[str, DataFrame], which: Column | None) -> Part:
-        """Write one, with the rows of graded minutes for which a condition holds; all of them without any."""
+    def _placed(self) -> DataFrame:
+        """Return the graded minutes, each with the place of the part that has it.
+
+        A minute that is graded again stays in the first part that has it, and others are of the new one.
+        """
+        places = [
+            {"minute": row.minute, "is_again": is_again, "place": self._place(row.minute, is_again=is_again)}
+            for row in self.minutes
+            for is_again in (True, False)
+            if (row.is_again if is_again else row.is_new)
+        ]
+        table = sf.broadcast(self.ledger.table_of(PLACED, places))
+        return self.graded.join(table, ["minute", "is_again"]).select(*_KEY, "place")
+
+    def _place(self, minute_of_it: int, *, is_again: bool) -> int:
+        has_it = (place for place, each in enumerate(self.rewritten) if each.start <= minute_of_it < each.end)
+        return next(has_it if is_again else iter(()), len(self.rewritten))
+
+    def _write(self, rewrite: Rewrite, place: int, rows: Mapping[str, DataFrame], placed: DataFrame | None) -> Part:
+        """Write one, with the rows of its graded minutes; all rows without any `placed`."""
         start, end, runs, sources = rewrite
         part = Part(folder=f"{self.folder}/{place}-{start}-{end}", start=start, end=end, runs=runs)
         for table, new in rows.items():
-            own = new if which is None else new.join(self.graded, [*_KEY]).filter(which).select(*new.columns)
+            own = new
+            if placed is not None:
+                own = new.join(placed.filter(sf.col("place") == place), [*_KEY], "left_semi").select(*new.columns)
             if sources:
                 before = self.ledger.read([source.folder for source in sources], table, PARTS[table])
                 kept = _of_members(before, self.table, sf.col("minute") >= sf.col("floor"))
                 own = kept.join(self.graded, [*_KEY], "left_anti").unionByName(own)
             self.ledger.write(part.folder, table, own)
         return part
-
-    def _is_in(self, rewrites: Sequence[Rewrite]) -> Column:
-        return sf.col("is_again") & within([MinuteRange(each.start, each.end) for each in rewrites])

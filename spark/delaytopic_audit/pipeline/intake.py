@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
 from delaytopic_audit.ledger.ledger import Ledger
-from delaytopic_audit.model.manifest import ClockReading, Plan, Range, Refused, Role, Run, TopicRead
+from delaytopic_audit.model.manifest import Buckets, ClockReading, Plan, Range, Refused, Role, Run, TopicRead
 from delaytopic_audit.model.words import Kind
 from delaytopic_audit.pipeline.members import Judged, places_of
 from delaytopic_audit.pipeline.ports import Progress, Read
@@ -35,7 +35,7 @@ class Found:
 @dataclass(frozen=True)
 class Intake:
     """The result of reading. `records` is written, in about so many `rows`; `commands` and `overdue` count rows of the
-    tables of these names. `read` is by the numbers of those that are `judged`.
+    tables of these names, `buckets` are those of `commands`. `read` is by the numbers of those that are `judged`.
     """
 
     records: DataFrame
@@ -44,6 +44,7 @@ class Intake:
     refused: list[Refused]
     read: dict[int, Found]
     commands: int
+    buckets: Buckets | None
     overdue: int
 
 
@@ -66,8 +67,7 @@ def ingest(
     overdue, commands, records = (sum(row[name] for row in rows) for name in ("overdue", "named", "records"))
     if judged:
         progress(f"sorting {records:,} records by deadline")
-    if commands:
-        ledger.write(folder, "commands", tables.commands(extract))
+    buckets = ledger.write_commands(folder, tables.commands(extract), commands) if commands else None
     if overdue:
         ledger.write(folder, "overdue", tables.overdue(extract))
     late = [run.folder for run in runs if run.overdue] + ([folder] if overdue else [])
@@ -82,6 +82,7 @@ def ingest(
         refused=list(refused.values()),
         read={each.number: _found(each, counts.get(each.number, [])) for each in judged},
         commands=commands,
+        buckets=buckets,
         overdue=overdue,
     )
 

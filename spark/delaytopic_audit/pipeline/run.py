@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from delaytopic_api.relay import Ending
+from delaytopic_audit.ledger.buckets import all_folders
 from delaytopic_audit.ledger.compaction import last_to_compact, put_together
 from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.ledger.retention import forgotten_asks, remembered
@@ -15,7 +16,7 @@ from delaytopic_audit.pipeline.grading import Before, Grading, counted_from, gra
 from delaytopic_audit.pipeline.intake import Intake, ingest
 from delaytopic_audit.pipeline.members import Judged, Members, telling_of
 from delaytopic_audit.pipeline.ports import Progress, Read
-from delaytopic_audit.tables.schemas import RUNS
+from delaytopic_audit.tables.schemas import COMMANDS, RUNS
 
 STAGING = ("extract", "extract-of-named", "graded", "withdrawn", "linked")
 EARLIER: Final = "earlier"
@@ -123,6 +124,7 @@ def _run(plan: RunPlan, folder: str, intake: Intake) -> Run:
         first_minute=None,
         last_minute=None,
         commands=intake.commands,
+        buckets=intake.buckets,
         overdue=intake.overdue,
         asks={number: pieces for number, pieces in asks.items() if pieces},
         rows=intake.rows,
@@ -143,6 +145,10 @@ def _compacted(ledger: Ledger, folder: str, runs: list[Run], progress: Progress)
     several = runs[-count:]
     one = put_together(several, f"{folder}/{EARLIER}")
     for table in one.tables:
+        if table == "commands":
+            rows = ledger.read_folders(all_folders(several), COMMANDS)
+            one = one.model_copy(update={"buckets": ledger.write_commands(one.folder, rows, one.commands)})
+            continue
         rows = ledger.read([run.folder for run in several if table in run.tables], table, RUNS[table])
         if table == "records":
             ledger.write_sorted(one.folder, table, rows, one.rows or 0)

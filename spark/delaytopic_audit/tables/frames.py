@@ -54,6 +54,38 @@ def commands(extract: DataFrame) -> DataFrame:
     return extract.filter(given & sf.col("id_hash").isNotNull()).withColumns(parts).select(*COMMANDS.names)
 
 
+def divided(some_commands: DataFrame, buckets: int) -> DataFrame:
+    """Add to commands if they recur, and the bucket of their id, by which they are written."""
+    return some_commands.withColumns({"recurs": is_of_chain(), "bucket": _bucket(buckets)})
+
+
+def first_places(records: DataFrame, buckets: int) -> DataFrame:
+    """Return for each source partition and bucket what its asks with an id need to have read of the commands.
+
+    The columns are `delay_topic`, `partition`, `bucket`, the first `place` of which commands may say something, and
+    `recurs`, if any ask is of a chain. What stands for another ask, or follows one, has the place of that one.
+    """
+    named = records.filter(is_kind(Kind.SCHEDULE, Kind.REJECT, Kind.RULE) & sf.col("id_hash").isNotNull())
+    place = sf.least("offset", sf.coalesce("at_offset", "offset"))
+    return named.groupBy("delay_topic", "partition", _bucket(buckets).alias("bucket")).agg(
+        sf.min(place).alias("place"), sf.bool_or(is_recurring()).alias("recurs")
+    )
+
+
+def _bucket(buckets: int) -> Column:
+    return sf.pmod("id_hash", sf.lit(buckets)).cast("int")
+
+
+def is_of_chain() -> Column:
+    """Return the condition that a command is a record that recurs, or an occurrence."""
+    return is_kind(Kind.RULE) | sf.col("slot_ms").isNotNull()
+
+
+def is_recurring() -> Column:
+    """Return the condition that a row of the ledger's records is the same, as an ask that another one may follow."""
+    return is_kind(Kind.RULE) | (is_kind(Kind.SCHEDULE) & sf.col("reason").isNotNull())
+
+
 def overdue(extract: DataFrame) -> DataFrame:
     """Return schedules that were due before they were appended."""
     return extract.filter(is_overdue()).select(*OVERDUE.names)

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from delaytopic_api.recurrence import Occurrence
 from delaytopic_audit.model.chains import behind, between
 from delaytopic_audit.model.words import Kind
-from delaytopic_audit.tables.frames import is_kind, minute, placed
+from delaytopic_audit.tables.frames import is_kind, is_of_chain, is_recurring, minute, placed
 from delaytopic_audit.tables.schemas import CHAINED, LINKS
 
 AHEAD_MS: Final = 2_000
@@ -31,12 +31,11 @@ def links(schedules: DataFrame, commands: DataFrame, places: DataFrame) -> DataF
     An occurrence follows the record that it names. Of several that name one, which a relay without transactions may
     write, the first follows it. Where nobody here can read records behind it, nothing has to.
     """
-    recurring = is_kind(Kind.RULE) | (is_kind(Kind.SCHEDULE) & sf.col("reason").isNotNull())
     unread = sf.exists("unjudged", lambda each: each["end"] > sf.col("offset"))
-    asked = placed(schedules.filter(recurring), places).select(
+    asked = placed(schedules.filter(is_recurring()), places).select(
         *(*_ID, "offset", minute(), "settled_ms", "tells_once"), sf.coalesce(unread, sf.lit(False)).alias("is_unread")
     )
-    recurs = commands.filter(recur()).join(asked.select(*_ID).distinct(), [*_ID], "left_semi")
+    recurs = commands.filter(is_of_chain()).join(asked.select(*_ID).distinct(), [*_ID], "left_semi")
     following = sf.struct("offset", "slot_ms", "due_ms", "append_ms")
     followed = (
         recurs.filter(sf.col("at_offset").isNotNull())
@@ -61,11 +60,6 @@ def links(schedules: DataFrame, commands: DataFrame, places: DataFrame) -> DataF
         "next_ms": sf.when(sf.col("following").isNotNull() | ~sf.col("is_unread"), sf.col("next_ms")),
     }
     return known.withColumns(columns).select(*LINKS.names)
-
-
-def recur() -> Column:
-    """Return the condition that a command is a record that recurs, or an occurrence."""
-    return is_kind(Kind.RULE) | sf.col("slot_ms").isNotNull()
 
 
 def _with_slots_before(recurs: DataFrame) -> DataFrame:

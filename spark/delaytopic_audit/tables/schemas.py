@@ -264,6 +264,12 @@ GRADED: Final = _table(delay_topic=_INT, minute=_LONG, is_odd=_TRUTH, is_again=_
 """The minutes that a run grades: `is_odd` where asks and outcomes have to be joined, `is_again` where an earlier run
 has graded them."""
 
+MINUTES: Final = _table(minute=_LONG)
+"""Minutes, of whichever DelayTopics."""
+
+PLACED: Final = _table(minute=_LONG, is_again=_TRUTH, place=_INT)
+"""The part that has a graded minute, by its place among those that a run writes."""
+
 AWAITED: Final = _table(delay_topic=_INT, minute=_LONG)
 """Graded minutes with an end whose outcome may have been on its way."""
 

@@ -22,6 +22,7 @@ from delaytopic_audit.ledger.ledger import Ledger
 from delaytopic_audit.model.manifest import Commit, FirstOffset, Plan, PlannedTopic, Range, Role, RunPlan, State
 from delaytopic_audit.model.report import Report
 from delaytopic_audit.model.rules import Rules
+from delaytopic_audit.model.words import Kind
 from delaytopic_audit.pipeline.ports import silent
 from delaytopic_audit.pipeline.run import execute_plan
 from delaytopic_audit.reading.decoding import Row, batch_of, decoder_for
@@ -30,16 +31,18 @@ from delaytopic_audit.tables.schemas import EXTRACT
 NAME = "tests/orders"
 SOURCE, TARGET, DEAD_LETTERS = "orders.source", "orders.target", "orders.dlq"
 ROLES = {SOURCE: Role.SOURCE, TARGET: Role.TARGET, DEAD_LETTERS: Role.DEAD_LETTER}
+_OF_SOURCE = (Kind.SCHEDULE, Kind.REJECT, Kind.CANCEL, Kind.POSTPONE, Kind.IGNORED, Kind.RULE)
 CONFIG = config_for(SOURCE, TARGET, DEAD_LETTERS, ["orders.other"])
 
 
 _ATTEMPT = re.compile(r"(?<=runs/\d{8})-[0-9a-f]{8}")
+_BUCKET = re.compile(r"/recurs=\w+/bucket=\d+")
 _MINUTES = re.compile(r"/\d+-\d+-\d+(?=/)")
 
 
 def without_attempt(place: str) -> str:
-    """Return the place of a table as any attempt at its run has it, and without the minutes of a part."""
-    return _MINUTES.sub("", _ATTEMPT.sub("", place))
+    """Return the place of a table as any attempt at its run has it, without the minutes of a part, and buckets."""
+    return _BUCKET.sub("", _MINUTES.sub("", _ATTEMPT.sub("", place)))
 
 
 def rules_of(**given: Any) -> Rules:
@@ -69,10 +72,23 @@ def plan_of(sequence: int, now_ms: int, rules: Rules, asks: tuple[int, int]) -> 
 
 
 def carry_out_with(spark: SparkSession, ledger: Ledger, plan: RunPlan, rows: Sequence[Row]) -> Commit:
-    """The run, as if it had read these rows."""
+    """The run, as if it had read these rows: of the source, the offsets that they are of."""
+    (of_one,) = plan.plans
+    plan = plan.model_copy(update={"plans": [of_one.model_copy(update={"ranges": _ranges_of(rows)})]})
     # From Arrow's columns, as a list of tuples would go through a Python worker.
     read = partial(_as_it_is, spark.createDataFrame(pa.Table.from_batches([batch_of({1: rows})]), EXTRACT))
     return execute_plan(plan, ledger, ledger.last_commit(), read, silent)
+
+
+def _ranges_of(rows: Sequence[Row]) -> list[Range]:
+    offsets = dict[int, list[int]]()
+    for kind, partition, offset, *_ in rows:
+        if kind in _OF_SOURCE:
+            offsets.setdefault(partition, []).append(offset)
+    return [
+        Range(topic=SOURCE, role=Role.SOURCE, partition=partition, start=min(its), end=max(its) + 1)
+        for partition, its in offsets.items()
+    ]
 
 
 def state_of(commit: Commit) -> State:

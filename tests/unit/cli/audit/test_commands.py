@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 from click.testing import CliRunner
-from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 
 from delaytopic_api import Duration, Percent, Settings
 from delaytopic_api.errors import InvalidDocument
@@ -385,20 +385,24 @@ def test_a_service_ends_when_its_spark_has_ended(
 class EndedContext:
     """Spark's context once it was stopped, or once Java is gone."""
 
-    def __init__(self, error: Exception | None) -> None:
+    def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def __getattr__(self, _name: str) -> EndedContext:
+    @property
+    def sparkContext(self) -> EndedContext:  # noqa: N802  # PySpark's name
+        """The context of the session."""
         return self
 
-    def __call__(self) -> EndedContext:
-        if self.error is not None:
-            raise self.error
-        return self
+    @property
+    def defaultParallelism(self) -> int:  # noqa: N802  # PySpark's name
+        """What a context says while it is there."""
+        raise self.error
 
 
-@pytest.mark.parametrize("error", [None, ConnectionRefusedError(), Py4JNetworkError("no answer")])
-def test_spark_has_ended_when_it_was_stopped_or_its_java_does_not_answer(error: Exception | None) -> None:
+@pytest.mark.parametrize(
+    "error", [Py4JError("a stopped SparkContext"), ConnectionRefusedError(), Py4JNetworkError("no answer")]
+)
+def test_spark_has_ended_when_it_was_stopped_or_its_java_does_not_answer(error: Exception) -> None:
     session: Any = EndedContext(error)
 
     assert has_ended(session)
