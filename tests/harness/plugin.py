@@ -100,6 +100,8 @@ class Worker:
             item.user_properties.append((EXCUSE, mark.args[0]))
         elif any(item.get_closest_marker(name) for name in NOT_EVERY_DAY):
             item.user_properties.append((EXCUSE, "not a test of every day"))
+        elif item.get_closest_marker("long"):
+            item.user_properties.append((EXCUSE, "takes a minute or more"))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:

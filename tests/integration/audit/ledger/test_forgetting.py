@@ -29,7 +29,7 @@ from delaytopic_audit.model.manifest import Commit
 from delaytopic_audit.model.report import Report
 from delaytopic_audit.model.rules import Rules
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.takes_long("the first test that asks for a run carries it out")]
 
 BASE_MS = 1_795_269_600_000 // HOUR_MS * HOUR_MS
 SHORT = rules_of(retention_ms=2 * HOUR_MS)
