@@ -5,11 +5,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Installed, and the relay's speedups compiled where there is a compiler.
 STAMP  := $(VENV)/.ready
-# Tests run file by file, in half more processes than there are processors, with servers in common. How late records
+# Tests run file by file, in twice as many processes as there are processors, with servers in common. How late records
 # are cannot be measured beside other tests: what has the mark `alone` runs afterwards, one by one.
 TOGETHER  := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
-# They are all in this folder; elsewhere thousands of tests would be collected for nothing.
-ALONE     := tests/integration
+# They are all in these folders; elsewhere thousands of tests would be collected for nothing.
+ALONE     := $(addprefix tests/integration/,gateway operator/whole promises)
 EVERY_DAY := not backlog and not nightly and not e2e
 # Which backend `make demo` shows, and whose histories `make simulate` runs: RedisZset or KafkaBuckets; for histories
 # also Scheduler, a dialect that writes tombstones and a history topic, Redelivery and RedeliveryBuckets, one that puts

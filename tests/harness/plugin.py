@@ -29,13 +29,15 @@ NOISE: Final = 6.0
 """The factor by which a test without that mark may exceed it before it fails the run: no busy machine explains more."""
 NOT_EVERY_DAY: Final = ("nightly", "e2e", "backlog")
 SPARK: Final = "tests/integration/audit/"
-ALONE: Final = "tests/integration/"
-"""The folder of all tests with the mark `alone`: the Makefile looks for them nowhere else."""
+ALONE: Final = tuple(f"tests/integration/{room}/" for room in ("gateway", "operator/whole", "promises"))
+"""The folders of all tests with the mark `alone`: the Makefile looks for them nowhere else."""
 SNAPSHOT: Final = "DELAYTOPIC_TEST_DURATIONS"
 """The environment variable with the file of durations that all workers of a run read."""
 _DURATIONS: Final = "delaytopic"
 """The folder for durations, in the user's cache."""
 _PR_SET_PDEATHSIG: Final = 1
+_SPARK_SCOPE: Final = "spark"
+_MAY_BE_LONG: Final = ("integration", "long", EXCUSE)
 _UNKNOWN_S: Final = 1.0
 LONGEST_S: Final = 3_600.0
 
@@ -98,11 +100,13 @@ class Worker:
             item.user_properties.append((EXCUSE, mark.args[0]))
         elif any(item.get_closest_marker(name) for name in NOT_EVERY_DAY):
             item.user_properties.append((EXCUSE, "not a test of every day"))
+        elif item.get_closest_marker("long"):
+            item.user_properties.append((EXCUSE, "takes a minute or more"))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Begin with the files that took longest in the last run on this machine: all workers end at one time then."""
-        if astray := [each.nodeid for each in items if each.get_closest_marker("alone") and ALONE not in each.nodeid]:
+        if astray := [each.nodeid for each in items if _is_alone(each) and not each.nodeid.startswith(ALONE)]:
             raise pytest.UsageError(f"a test with the mark alone has to be in {ALONE}: {', '.join(astray)}")
         if not hasattr(config, "workerinput"):
             return  # one process alone keeps the order, in which quick tests say first what is wrong
@@ -110,10 +114,15 @@ class Worker:
         items.sort(key=lambda item: -known.get(scope_of(item.nodeid), _default_s(item)))
 
 
+def _is_alone(item: pytest.Item) -> bool:
+    return item.get_closest_marker("alone") is not None
+
+
 def _default_s(item: pytest.Item) -> float:
     """A guess for a file that was never run here: what may be long comes first, lest a worker ends alone with it."""
-    may_be_long = item.get_closest_marker("integration") or item.get_closest_marker(EXCUSE)
-    return LONGEST_S if may_be_long else _UNKNOWN_S
+    if scope_of(item.nodeid) == _SPARK_SCOPE:
+        return 2 * LONGEST_S
+    return LONGEST_S if any(item.get_closest_marker(name) for name in _MAY_BE_LONG) else _UNKNOWN_S
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # the plugin has no types
@@ -125,7 +134,7 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]  # the plugin has no typ
 
 def scope_of(nodeid: str) -> str:
     """Return the name of what a test goes to a worker with."""
-    return "spark" if nodeid.startswith(SPARK) else nodeid.partition("::")[0]
+    return _SPARK_SCOPE if nodeid.startswith(SPARK) else nodeid.partition("::")[0]
 
 
 class Controller:

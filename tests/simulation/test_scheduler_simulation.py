@@ -1,17 +1,15 @@
-"""A hundred histories full of faults for relays whose dialect writes tombstones and a history topic."""
+"""Histories full of faults for relays whose dialect writes tombstones and a history topic."""
 
 from __future__ import annotations
 
 import pytest
-from tests.simulation.hunting import try_seeds
-
-PORTION = 100
+from tests.simulation.hunting import EVERY_DAY, try_seeds
 
 
 @pytest.mark.long
 def test_no_delivery_is_seen_without_its_tombstone_and_its_copy() -> None:
-    findings = try_seeds(0, PORTION, None, "Scheduler")
+    findings = try_seeds(0, EVERY_DAY, None, "Scheduler")
 
-    assert (findings.runs, findings.failures) == (PORTION, [])
-    assert findings.counts["path: superseded"] > PORTION
-    assert findings.counts["path: cancelled"] > PORTION / 2
+    assert (findings.runs, findings.failures) == (EVERY_DAY, [])
+    assert findings.counts["path: superseded"] > EVERY_DAY
+    assert findings.counts["path: cancelled"] > EVERY_DAY / 2

@@ -1,4 +1,4 @@
-"""Two hundred histories full of faults, each day; ten thousand in the night, and with `make simulate`."""
+"""A hundred histories full of faults, each day; ten thousand in the night, and with `make simulate`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from tests.simulation.plans.planning import plan_for
 from tests.simulation.world.kafka import Kafka
 
 PORTION = 100
-FIRST_SEEDS = range(0, 200, PORTION)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", FIRST_SEEDS)
-def test_no_history_breaks_a_promise(first: int) -> None:
-    findings = try_seeds(first, first + PORTION, None, "RedisZset")
+def test_no_history_breaks_a_promise() -> None:
+    findings = try_seeds(0, PORTION, None, "RedisZset")
 
     assert (findings.runs, findings.failures) == (PORTION, [])
     assert findings.counts["path: woke up as a zombie in the middle of a tick"] > PORTION / 2

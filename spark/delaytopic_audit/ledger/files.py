@@ -23,8 +23,7 @@ from delaytopic_audit.errors import LedgerError, OvertakenError
 
 CONDITIONAL: Final = "fs.option.create.conditional.overwrite"
 """Hadoop's word for object stores that create a file with its last byte, and only if there is none."""
-
-
+_HADOOP: Final = "org.apache.hadoop.fs"
 _FROM_JAVA: Final = (Py4JError, PySparkException, OSError)
 """What Java throws, and what PySpark makes of some of it; the last: Java is gone, or a link cannot be made."""
 _OF_SETTINGS: Final = (
@@ -47,6 +46,8 @@ class Files:
         self._jvm: Any = spark._jvm
         self._gateway: Any = spark.sparkContext._gateway
         try:
+            # By its whole name, and once: step by step, each package on the way is looked for as a class in all jars.
+            self._path_class: Any = getattr(spark._jvm, f"{_HADOOP}.Path")
             self._settings = spark._jsc.hadoopConfiguration()
             self._system = self._path("").getFileSystem(self._settings)
             # Checksum files beside local files only stand in the way of people who look.
@@ -81,7 +82,7 @@ class Files:
         with self._named(name, "read"):
             stream = self._system.open(self._path(name))
             try:
-                return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+                return str(getattr(self._jvm, "org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
             finally:
                 stream.close()
 
@@ -107,10 +108,10 @@ class Files:
 
     def _replace(self, unfinished: Any, name: Any) -> None:
         """Rename, over what is there: of Hadoop's interfaces only this one does that."""
-        hadoop = self._jvm.org.apache.hadoop.fs
-        overwrite = self._gateway.new_array(hadoop.Options.Rename, 1)
-        overwrite[0] = hadoop.Options.Rename.OVERWRITE
-        context = hadoop.FileContext.getFileContext(self._system.getUri(), self._system.getConf())
+        options, contexts = (getattr(self._jvm, f"{_HADOOP}.{name}") for name in ("Options", "FileContext"))
+        overwrite = self._gateway.new_array(options.Rename, 1)
+        overwrite[0] = options.Rename.OVERWRITE
+        context = contexts.getFileContext(self._system.getUri(), self._system.getConf())
         context.rename(self._system.makeQualified(unfinished), self._system.makeQualified(name), overwrite)
 
     def _create(self, name: str, text: str) -> None:
@@ -165,7 +166,7 @@ class Files:
             self._system.delete(self._path(name), True)
 
     def _path(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self._told(name))
+        return self._path_class(self._told(name))
 
 
 def _said(error: Py4JError | PySparkException | OSError) -> str:

@@ -103,6 +103,7 @@ def test_the_audit_after_an_edit_has_no_finding_on_what_relays_read_by_the_rules
     assert not doubts(report)
 
 
+@pytest.mark.nightly
 def test_an_audit_that_begins_after_relays_forgot_the_rules_says_which_verdicts_are_in_doubt(
     spark: SparkSession, edited: Edited
 ) -> None:
@@ -112,6 +113,7 @@ def test_an_audit_that_begins_after_relays_forgot_the_rules_says_which_verdicts_
     assert [" have forgotten the rules " in note for note in doubts(report)] == [True] * PARTITIONS
 
 
+@pytest.mark.nightly
 def test_an_audit_that_cannot_read_the_group_goes_on_by_the_delay_topic_as_it_is_and_says_so(
     spark: SparkSession, edited: Edited, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,15 +72,31 @@ def offsets(result: Result, finding: str) -> list[int]:
     return [each.offset for found in result.findings if found.finding == finding for each in found.listed]
 
 
-@pytest.mark.takes_long("carries out five runs")
+OTHER_RULES = {"slo": {"lateness": "100ms", "thresholds": [{"lateness": "1m", "objective": "99%"}]}}
+
+
+@pytest.mark.takes_long("carries out three runs")
 def test_each_has_the_verdict_that_it_would_have_by_itself_whatever_the_others_are(
     spark: SparkSession, audited: MakeTopic, tmp_path: Path
 ) -> None:
+    topics = (audited(1), audited(1, spec=OTHER_RULES))
+    for seed, topic in enumerate(topics):
+        produce(topic, records_of(topic, seed))
+
+    together = run(spark, tmp_path / "together", topics, END_MS)
+    apart = {topic.name: run(spark, tmp_path / topic.name, [topic], END_MS)[topic.name] for topic in topics}
+
+    assert {name: told(result) for name, result in together.items()} == {
+        name: told(result) for name, result in apart.items()
+    }
+
+
+@pytest.mark.nightly
+def test_each_has_the_verdict_that_it_would_have_by_itself_when_one_comes_with_the_second_run(
+    spark: SparkSession, audited: MakeTopic, tmp_path: Path
+) -> None:
     # Given two with other rules, of which the second comes with the second run
-    one, two = (
-        audited(1),
-        audited(1, spec={"slo": {"lateness": "100ms", "thresholds": [{"lateness": "1m", "objective": "99%"}]}}),
-    )
+    one, two = (audited(1), audited(1, spec=OTHER_RULES))
     records = {topic.name: records_of(topic, seed) for seed, topic in enumerate((one, two))}
     apart, together = dict[str, list[Result]](), list[dict[str, Result]]()
     earlier = {name: [sent for sent in its if sent.append_ms < HALF_MS] for name, its in records.items()}
@@ -209,6 +225,7 @@ def test_what_begins_anew_forgets_what_was_and_others_keep_theirs(
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.takes_long("carries out three runs")
 def test_what_was_not_audited_for_longer_than_it_is_remembered_leaves_the_ledger(
     spark: SparkSession, audited: MakeTopic, tmp_path: Path

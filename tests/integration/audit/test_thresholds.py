@@ -204,6 +204,7 @@ def test_a_threshold_that_was_away_for_a_run_counts_anew(story: Story, spark: Sp
     assert budgets(report(runs, again))["Timely-100ms"] == (9, 5, 2.25)
 
 
+@pytest.mark.nightly
 def test_minutes_keep_the_lateness_that_they_were_graded_by_and_the_report_says_until_when(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
-from tests.support.audit.delay_topics import HOUR_MS, AuditedTopic, Headers
+from tests.support.audit.delay_topics import HOUR_MS, AuditedTopic, Headers, audit_of
 
 from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_headers
 from delaytopic_api.relay import Ending, Outcome, RecordPlace
 from delaytopic_api.values import Guarantee
 from delaytopic_audit.model.report import Report, Verdict
 from delaytopic_audit.pipeline.gathering import current
+from delaytopic_audit.pipeline.ports import silent
 
-pytestmark = [pytest.mark.integration, pytest.mark.takes_long("Spark audits a DelayTopic, some of them twice")]
+pytestmark = [pytest.mark.integration, pytest.mark.takes_long("Spark audits DelayTopics, some of them three times")]
 
 EACH, PARTITIONS = 3, 2
+BASE_MS = (time.time_ns() // 1_000_000 // HOUR_MS - 12) * HOUR_MS
 FAULTS = ("untold", "told-twice", "untrue")
 Found = dict[tuple[str, str | None], set[tuple[int, int]]]
 
@@ -272,13 +275,13 @@ CASES: tuple[Case, ...] = (
 )
 
 
-def world_of(kafka: KafkaAddress, folder: Any, **spec: Any) -> World:
+def world_of(kafka: KafkaAddress, folder: Path, **spec: Any) -> World:
     """Return an empty world, of which a record was delivered and told hours before all that is to be found."""
     name = unique("told")
     outcomes = {"topic": f"{name}.outcomes", **spec.pop("outcomes", {})}
     topic = AuditedTopic(name, kafka.bootstrap_servers, folder, {"outcomes": outcomes, **spec})
     topic.create(3).create_only(f"{name}.outcomes", PARTITIONS)
-    world = World(topic, (time.time_ns() // 1_000_000 // HOUR_MS - 12) * HOUR_MS)
+    world = World(topic, BASE_MS)
     delivered(world, 0, world.base_ms - 3 * HOUR_MS)
     return world
 
@@ -294,15 +297,36 @@ def filled(world: World, *cases: Case) -> World:
     return world
 
 
-def findings(world: World, spark: SparkSession) -> Found:
-    """Return what an audit found; the reason of dead letters is no matter here."""
-    ledger = world.topic.ledger(spark)
+@dataclass(frozen=True)
+class Judged:
+    """A world, and what an audit found of it; the reason of dead letters is no matter here."""
+
+    world: World
+    report: Report
+    found: Found
+
+
+def judged_at_once(spark: SparkSession, worlds: Mapping[str, World], now_ms: int) -> dict[str, Judged]:
+    """Audit DelayTopics with one ledger: each has the verdict that it would have by itself, by fewer runs."""
+    topics = [world.topic for world in worlds.values()]
+    audit = audit_of(spark, topics)
+    reports = audit.run(now_ms, silent)
+    audit.done()
+    ledger = topics[0].ledger(spark)
     commit = ledger.last_commit()
     assert commit is not None
-    found: Found = defaultdict(set)
+    found: dict[int, Found] = {state.plan.number: defaultdict(set) for state in commit.states}
     for row in current(ledger, commit, "findings").collect():
-        found[row.finding, row.reason if row.finding == "untrue" else None].add((row.partition, row.offset))
-    return found
+        key = row.finding, row.reason if row.finding == "untrue" else None
+        found[row.delay_topic][key].add((row.partition, row.offset))
+    by_name = {state.plan.delay_topic: found[state.plan.number] for state in commit.states}
+    judged = {}
+    for about, world in worlds.items():
+        name = f"tests/{world.topic.name}"
+        report = reports[name]
+        assert isinstance(report, Report)
+        judged[about] = Judged(world, report, by_name[name])
+    return judged
 
 
 def attained(report: Report) -> dict[str, tuple[int, str]]:
@@ -310,37 +334,43 @@ def attained(report: Report) -> dict[str, tuple[int, str]]:
     return {each.name: (each.bad, str(each.verdict)) for each in report.objectives}
 
 
-def test_each_wrong_outcome_is_found_and_nothing_else_is(
-    spark: SparkSession, kafka: KafkaAddress, tmp_path: Any
-) -> None:
-    world = filled(world_of(kafka, tmp_path), *CASES)
+@pytest.fixture(scope="module")
+def judged(spark: SparkSession, kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Judged]:
+    """Worlds by what is special about them."""
+    folder = tmp_path_factory.mktemp("ledger")
+    without = world_of(kafka, folder)
+    del without.topic.spec["outcomes"]
+    some = world_of(kafka, folder, outcomes={"only": ["Replaced", "NotPending"]})
+    repeating = world_of(kafka, folder, guarantee=str(Guarantee.AT_LEAST_ONCE))
+    worlds = {
+        "all outcomes": filled(world_of(kafka, folder), *CASES),
+        "some outcomes": filled(some, delivered, untold),
+        "no transactions": filled(repeating, delivered, told_twice, replaced_and_delivered_in_a_race),
+        "no outcomes": filled(without, delivered, untold),
+    }
+    return judged_at_once(spark, worlds, BASE_MS + 6 * HOUR_MS)
 
-    report = world.topic.run(spark, world.base_ms + 6 * HOUR_MS)
 
-    assert findings(world, spark) == world.found
+def test_each_wrong_outcome_is_found_and_nothing_else_is(judged: dict[str, Judged]) -> None:
+    world, report = judged["all outcomes"].world, judged["all outcomes"].report
+
+    assert judged["all outcomes"].found == world.found
     faults = sum(len(places) for (finding, _), places in world.found.items() if finding in FAULTS)
     assert attained(report)["Told"] == (faults, "Missed")
     assert report.counts is not None
     assert report.counts.retold == len(world.found["told-twice", None])
 
 
-def test_outcomes_that_are_left_out_are_not_missed(spark: SparkSession, kafka: KafkaAddress, tmp_path: Any) -> None:
-    world = filled(world_of(kafka, tmp_path, outcomes={"only": ["Replaced", "NotPending"]}), delivered, untold)
-
-    report = world.topic.run(spark, world.base_ms + 6 * HOUR_MS)
+def test_outcomes_that_are_left_out_are_not_missed(judged: dict[str, Judged]) -> None:
+    report = judged["some outcomes"].report
 
     assert attained(report)["Told"] == (0, "Met")
     assert report.counts is not None
     assert report.counts.untold == 0
 
 
-def test_what_a_relay_tells_again_without_transactions_is_counted_and_no_fault(
-    spark: SparkSession, kafka: KafkaAddress, tmp_path: Any
-) -> None:
-    world = world_of(kafka, tmp_path, guarantee=str(Guarantee.AT_LEAST_ONCE))
-    filled(world, delivered, told_twice, replaced_and_delivered_in_a_race)
-
-    report = world.topic.run(spark, world.base_ms + 6 * HOUR_MS)
+def test_what_a_relay_tells_again_without_transactions_is_counted_and_no_fault(judged: dict[str, Judged]) -> None:
+    report = judged["no transactions"].report
 
     assert report.verdict is Verdict.MET
     assert attained(report)["Told"] == (0, "Met")
@@ -348,58 +378,72 @@ def test_what_a_relay_tells_again_without_transactions_is_counted_and_no_fault(
     assert (report.counts.told_twice, report.counts.retold) == (0, EACH * PARTITIONS)
 
 
-def test_a_delay_topic_without_outcomes_is_judged_without_them(
-    spark: SparkSession, kafka: KafkaAddress, tmp_path: Any
-) -> None:
-    world = world_of(kafka, tmp_path)
-    del world.topic.spec["outcomes"]
-    filled(world, delivered, untold)
+def test_a_delay_topic_without_outcomes_is_judged_without_them(judged: dict[str, Judged]) -> None:
+    found = judged["no outcomes"]
 
-    report = world.topic.run(spark, world.base_ms + 6 * HOUR_MS)
-
-    assert "Told" not in attained(report)
-    assert not {finding for finding, _ in findings(world, spark)} & set(FAULTS)
+    assert "Told" not in attained(found.report)
+    assert not {finding for finding, _ in found.found} & set(FAULTS)
 
 
-def test_an_outcome_that_comes_after_its_late_delivery_was_read_is_awaited_by_the_next_run(
-    spark: SparkSession, kafka: KafkaAddress, tmp_path: Any
-) -> None:
-    world = world_of(kafka, tmp_path)
-    due_ms, late_ms = world.base_ms, HOUR_MS
+BETWEEN_MS = BASE_MS + HOUR_MS + 8
+"""When a late delivery was written, and its outcome was not; and when an audit learns of outcomes."""
+
+
+def with_a_late_outcome(kafka: KafkaAddress, folder: Path) -> tuple[World, list[RecordPlace]]:
+    """Return a world of which two records are late; one of them is told after `BETWEEN_MS`, the other one never."""
+    world = world_of(kafka, folder)
+    due_ms, late_ms = BASE_MS, HOUR_MS
     told, missing = world.schedule(0, due_ms), world.schedule(1, due_ms)
     target = world.deliver(told, due_ms, late_ms)
     world.deliver(missing, due_ms, late_ms)
     world.tell(Ending.DELIVERED, told, due_ms + late_ms + 10, due_ms=due_ms, target=target)
-    between_ms = due_ms + late_ms + 8
+    return world, [told, missing]
+
+
+def learned_of_later(kafka: KafkaAddress, folder: Path) -> tuple[World, RecordPlace]:
+    """Return a world of which nothing is told; the only record that is due an hour after `BETWEEN_MS` or later."""
+    world = world_of(kafka, folder)
+    dues_ms = [BETWEEN_MS + after_ms for after_ms in (-1_800_000, 1_800_000, 5_400_000)]
+    places = [world.schedule(0, due_ms) for due_ms in dues_ms]
+    for place, due_ms in zip(places, dues_ms, strict=True):
+        world.deliver(place, due_ms)
+    return world, places[-1]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Findings of three runs about worlds that go on, and the places of what is late, and of what comes last."""
+
+    awaited: list[Found]
+    late: list[RecordPlace]
+    learned: list[Found]
+    last: RecordPlace
+
+
+@pytest.fixture(scope="module")
+def runs(spark: SparkSession, kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """The second run is at the time of the first, and is the first one that knows the outcomes of one world."""
+    folder = tmp_path_factory.mktemp("runs")
+    (awaited, late), (learned, last) = with_a_late_outcome(kafka, folder), learned_of_later(kafka, folder)
+    outcomes, worlds = learned.topic.spec.pop("outcomes"), {"awaited": awaited, "learned": learned}
+    for world in worlds.values():
+        world.produce(until_ms=BETWEEN_MS)
+    judged = [judged_at_once(spark, worlds, BETWEEN_MS)]
+    learned.topic.spec["outcomes"] = outcomes
+    judged.append(judged_at_once(spark, worlds, BETWEEN_MS))
+    for world in worlds.values():
+        world.produce(from_ms=BETWEEN_MS)
+    judged.append(judged_at_once(spark, worlds, BETWEEN_MS + 3 * HOUR_MS))
+    found = {about: [each[about].found for each in judged] for about in worlds}
+    return Runs(found["awaited"], late, found["learned"], last)
+
+
+def test_an_outcome_that_comes_after_its_late_delivery_was_read_is_awaited_by_the_next_run(runs: Runs) -> None:
+    told, missing = runs.late
     late: Found = {("late", None): {(0, told.offset), (1, missing.offset)}}
 
-    world.produce(until_ms=between_ms)
-    world.topic.run(spark, between_ms)
-    at_first = findings(world, spark)
-    world.produce(from_ms=between_ms)
-    world.topic.run(spark, between_ms + HOUR_MS)
-    at_last = findings(world, spark)
-
-    assert at_first == late
-    assert at_last == {**late, ("untold", None): {(1, missing.offset)}}
+    assert runs.awaited == [late, late, {**late, ("untold", None): {(1, missing.offset)}}]
 
 
-def test_outcomes_that_an_audit_learns_of_later_are_missed_from_an_hour_after_that_on(
-    spark: SparkSession, kafka: KafkaAddress, tmp_path: Any
-) -> None:
-    world = world_of(kafka, tmp_path)
-    outcomes = world.topic.spec.pop("outcomes")
-    learned_ms = world.base_ms + HOUR_MS
-    before = [world.schedule(0, learned_ms + after_ms) for after_ms in (-1_800_000, 1_800_000)]
-    after = world.schedule(0, learned_ms + 5_400_000)
-    for place, after_ms in zip((*before, after), (-1_800_000, 1_800_000, 5_400_000), strict=True):
-        world.deliver(place, learned_ms + after_ms)
-
-    world.produce(until_ms=learned_ms)
-    world.topic.run(spark, learned_ms)
-    world.topic.spec["outcomes"] = outcomes
-    world.topic.run(spark, learned_ms)
-    world.produce(from_ms=learned_ms)
-    world.topic.run(spark, learned_ms + 3 * HOUR_MS)
-
-    assert findings(world, spark) == {("untold", None): {(0, after.offset)}}
+def test_outcomes_that_an_audit_learns_of_later_are_missed_from_an_hour_after_that_on(runs: Runs) -> None:
+    assert runs.learned == [{}, {}, {("untold", None): {(0, runs.last.offset)}}]

@@ -14,7 +14,7 @@ from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.audit.delay_topics import DAY_MS, HOUR_MS, AuditedTopic
 from tests.support.audit.runs import report_of, state_of, with_rules
-from tests.support.audit.truth import HOURS, Sent, Truth
+from tests.support.audit.truth import HOURS, TARGET_PARTITIONS, Sent, Truth
 
 from delaytopic_audit.model.report import ObjectiveName, Report, Verdict
 from delaytopic_audit.model.rules import Exclusion
@@ -46,7 +46,7 @@ class Audited:
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((4, 50), id="four seeds"),
+        pytest.param((2, 25), id="two seeds"),
         pytest.param((20, 200), id="twenty seeds", marks=pytest.mark.nightly),
     ],
 )
@@ -55,7 +55,8 @@ def audited_truth(
 ) -> Audited:
     seeds, each = request.param
     base_ms = (time.time_ns() // 1_000_000 // HOUR_MS - 12) * HOUR_MS
-    topic = AuditedTopic(unique("truth"), kafka.bootstrap_servers, tmp_path_factory.mktemp("truth")).create(seeds)
+    topic = AuditedTopic(unique("truth"), kafka.bootstrap_servers, tmp_path_factory.mktemp("truth"))
+    topic.create(max(seeds, TARGET_PARTITIONS))
     truths = [Truth(topic, seed, seed, base_ms, each) for seed in range(seeds)]
     records = [sent for truth in truths for sent in (*truth.asked(), *truth.outcomes())]
     reports, found, from_ms = [], [], 0

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 from tests.harness.shared_servers import KafkaAddress, RedisAddress
 from tests.support.relay.process import wait_for
-from tests.support.relay.records import BOTH_BACKENDS, MakeRoute
+from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute
 from tests.support.relay.route import PARTITIONS, Servers
 from tests.support.relay.routes import making_routes
 
@@ -18,7 +18,7 @@ from delaytopic.client import Cancelled, DelayedTopic, NotPending, Outcome, Outc
 from delaytopic_api.relay import Ending
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 
-pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
+pytestmark = [pytest.mark.integration, BUCKETS_NIGHTLY]
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from tests.support.gateway.of_route import gateway_of, page_of, rest_of
 from tests.support.relay.process import RelayProcess, wait_for
-from tests.support.relay.records import BOTH_BACKENDS, MakeRoute
+from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute
 from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_cli.__main__ import run
 from delaytopic_gateway.client.relay_listing import ask_relay
 from delaytopic_gateway.rest.outcomes import LONGEST_WAIT_S
 
-pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
+pytestmark = [pytest.mark.integration, BUCKETS_NIGHTLY]
 
 CLOCK = r"\d\d:\d\d:\d\d\.\d{3}"
 

@@ -125,13 +125,13 @@ def rolled_out(route: Route, relay: RelayProcess) -> RelayProcess:
 
 WAYS: Mapping[str, Edit] = {"restarted": restarted, "rolled out": rolled_out}
 EVERY_DAY = {
-    *product((REDIS, BUCKETS), ("headers", "to a fixed delay"), ["restarted"]),
     (REDIS, "headers", "rolled out"),
+    (BUCKETS, "headers", "restarted"),
     (BUCKETS, "to a fixed delay", "rolled out"),
     (REDIS, "to headers", "restarted"),
     (BUCKETS, "to another fixed delay", "restarted"),
 }
-"""A rollout adds the same in all other cases, whatever is edited and in whichever backend it waits."""
+"""Each edit once, and each way with each backend; the simulation edits rules with both backends, too."""
 
 
 @pytest.fixture(scope="module")

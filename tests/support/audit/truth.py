@@ -13,6 +13,8 @@ from delaytopic_api.records import RECEIPT, DeadLetter, Receipt, dead_letter_hea
 LATENESS_MS = 5_000
 GRACE_MS = 65_000
 HOURS = 3
+TARGET_PARTITIONS = 4
+"""What arrives is spread over so many partitions of its topic."""
 
 
 @dataclass(eq=False)
@@ -205,7 +207,7 @@ class Truth:
 
     def _arrival(self, offset: int, due_ms: int, append_ms: int, topic: str) -> Sent:
         receipt = Receipt(due_ms, self.partition, offset, append_ms - 1, self._topic.source).encode()
-        return Sent(append_ms, topic, self._rng.randrange(4), [("n", b"x"), (RECEIPT, receipt)])
+        return Sent(append_ms, topic, self._rng.randrange(TARGET_PARTITIONS), [("n", b"x"), (RECEIPT, receipt)])
 
     def _letter(self, offset: int, append_ms: int, reason: str) -> Sent:
         letter = DeadLetter(reason, "why", self._topic.source, self.partition, offset, append_ms)

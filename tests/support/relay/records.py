@@ -22,6 +22,10 @@ BUCKETS_NIGHTLY = pytest.mark.parametrize(
     "backend", [REDIS, pytest.param(BUCKETS, marks=pytest.mark.nightly)], indirect=True
 )
 """For a test whose other backend is held day by day by a quicker test or by the simulation."""
+REDIS_NIGHTLY = pytest.mark.parametrize(
+    "backend", [pytest.param(REDIS, marks=pytest.mark.nightly), BUCKETS], indirect=True
+)
+"""The same the other way round: of tests that are alike, some run with each backend every day."""
 IN_TURN = pytest.mark.parametrize(
     ("backend", "speedups"),
     [

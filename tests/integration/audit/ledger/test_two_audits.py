@@ -132,6 +132,7 @@ def test_a_run_that_was_frozen_while_many_others_came_after_it_changes_nothing(
 
 
 @pytest.mark.takes_long("carries out a run")
+@pytest.mark.parametrize("place", ["a folder", pytest.param("S3", marks=pytest.mark.nightly)], indirect=True)
 def test_a_sweep_leaves_what_later_runs_are_writing(spark: SparkSession, place: str) -> None:
     last, files = hour(spark, place), Files(spark, place)
     for name in ("00000002-abcd", "00000001-abcd"):

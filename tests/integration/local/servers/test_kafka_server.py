@@ -119,12 +119,14 @@ def test_a_crashed_broker_is_declared_dead_before_the_next_one_starts(crash: Res
     assert crash.declared_dead
 
 
+@pytest.mark.nightly  # each day a broker is restarted so for the epochs of its logs
 def test_a_graceful_restart_brings_it_back(stop: Restart) -> None:
     assert not stop.ran_meanwhile
     assert stop.after.pid != stop.before.pid
     assert broker_answers(stop.after.bootstrap_servers, timeout_seconds=PATIENCE_S)
 
 
+@pytest.mark.nightly
 def test_a_broker_that_ended_gracefully_is_not_declared_dead(stop: Restart) -> None:
     assert not stop.declared_dead
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from tests.support.pages import blocks
@@ -109,19 +112,40 @@ def block(language: str) -> str:
     return PAGE.read_text(encoding="utf-8").split(f"```{language}\n", 1)[1].split("```", 1)[0]
 
 
-@pytest.fixture
-def application(tmp_path: Path) -> Path:
-    """A team's folder, as the page has it."""
+def write_application(folder: Path) -> None:
+    """Write a team's folder, as the pages have it, and tests of ours beside theirs."""
     recurring = [each for each in blocks(RECURRING) if each.language == "yaml"]
     declared = [block("yaml"), *(each.text for each in recurring)]
-    (tmp_path / "reminders.yaml").write_text("---\n".join(declared), encoding="utf-8")
-    (tmp_path / "test_reminders.py").write_text(block("python"), encoding="utf-8")
+    (folder / "reminders.yaml").write_text("---\n".join(declared), encoding="utf-8")
+    (folder / "test_reminders.py").write_text(block("python"), encoding="utf-8")
     tests = [each.text for each in blocks(RECURRING) if "delay_topic" in each.text]
-    (tmp_path / "test_recurring.py").write_text("\n\n".join(tests), encoding="utf-8")
-    return tmp_path
+    (folder / "test_recurring.py").write_text("\n\n".join(tests), encoding="utf-8")
+    yaml = block("yaml")
+    (folder / "buckets.yaml").write_text(
+        f"{yaml.replace('reminders', 'buckets')}  backend:\n    type: KafkaBuckets\n", encoding="utf-8"
+    )
+    (folder / "fixed.yaml").write_text(
+        f"{yaml.replace('reminders', 'fixed')}  schedule:\n    fixedDelay: 168h\n", encoding="utf-8"
+    )
+    (folder / "test_others.py").write_text(OTHERS, encoding="utf-8")
 
 
-Property = Callable[[str, object], None]
+class Ran(NamedTuple):
+    """A run of all tests of the folder, with one Kafka, one Redis and three relays: seconds, and tests by outcome."""
+
+    seconds: float
+    outcomes: Counter[tuple[str, str]]
+    """File and outcome of each test."""
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("application")
+    write_application(folder)
+    started_s = time.monotonic()
+    said = run_pytest(folder)
+    found = re.findall(r"^(PASSED|FAILED|ERROR|SKIPPED) (\w+)\.py", said, re.MULTILINE)
+    return Ran(time.monotonic() - started_s, Counter((file, outcome) for outcome, file in found))
 
 
 def run_pytest(folder: Path) -> str:
@@ -130,6 +154,7 @@ def run_pytest(folder: Path) -> str:
         "-m",
         "pytest",
         "-q",
+        "-rA",
         "-p",
         "no:cacheprovider",
         "-p",
@@ -146,26 +171,17 @@ def run_pytest(folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.takes_long("a Kafka and a Redis of its own, as the page has them, and their relay")
-def test_the_tests_of_both_pages_pass(application: Path, record_property: Property) -> None:
-    started_s = time.monotonic()
+@pytest.mark.takes_long("a Kafka and a Redis of its own, as the page has them, and three relays")
+def test_the_tests_of_both_pages_pass(ran: Ran, record_property: Callable[[str, object], None]) -> None:
+    record_property("the how-to's tests and ours, with servers, s", round(ran.seconds, 1))
 
-    said = run_pytest(application)
+    assert {each: ran.outcomes[each] for each in ran.outcomes if each[0] != "test_others"} == {
+        ("test_reminders", "PASSED"): 1,
+        ("test_recurring", "PASSED"): 2,
+    }
 
-    record_property("the how-to's test, with servers, s", round(time.monotonic() - started_s, 1))
-    assert "3 passed" in said
 
-
-@pytest.mark.takes_long("a Kafka and a Redis of its own, and three relays")
-def test_what_the_page_says_of_the_fixture_holds(application: Path) -> None:
-    yaml = block("yaml")
-    (application / "buckets.yaml").write_text(
-        f"{yaml.replace('reminders', 'buckets')}  backend:\n    type: KafkaBuckets\n", encoding="utf-8"
-    )
-    (application / "fixed.yaml").write_text(
-        f"{yaml.replace('reminders', 'fixed')}  schedule:\n    fixedDelay: 168h\n", encoding="utf-8"
-    )
-    (application / "test_recurring.py").unlink()
-    (application / "test_reminders.py").write_text(OTHERS, encoding="utf-8")
-
-    assert "8 passed" in run_pytest(application)
+def test_what_the_page_says_of_the_fixture_holds(ran: Ran) -> None:
+    assert {each: ran.outcomes[each] for each in ran.outcomes if each[0] == "test_others"} == {
+        ("test_others", "PASSED"): 8
+    }

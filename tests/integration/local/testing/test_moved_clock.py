@@ -23,6 +23,7 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 
 
+@pytest.mark.nightly  # each day simulated relays are killed, and their Redis is emptied, while their clock is moved
 @pytest.mark.takes_long("a Kafka and a Redis of its own")
 def test_what_waits_keeps_its_time_through_a_killed_relay_and_an_emptied_redis(tmp_path: Path) -> None:
     file = tmp_path / "topics.yaml"

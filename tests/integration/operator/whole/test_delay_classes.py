@@ -158,6 +158,8 @@ def test_a_delay_topic_stays_in_the_default_class_that_it_got_whichever_is_the_d
 
     of_now = _of_default_class(running, "now")
     edited = _of_default_class(running, "before", precision="5s")
+    # Classes are of the cluster, which tests of other files share.
+    _make_default(running, second, default=False)
 
     assert [_class_in_force(each) for each in (of_before, of_now, edited)] == [first, second, first]
     assert edited["status"]["effective"]["precision"] == "5s"

@@ -10,7 +10,15 @@ from typing import NamedTuple
 import pytest
 from tests.support.relay.faults import pass_time
 from tests.support.relay.process import wait_for
-from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, now_ms, produce
+from tests.support.relay.records import (
+    BOTH_BACKENDS,
+    BUCKETS_NIGHTLY,
+    REDIS_NIGHTLY,
+    MakeRoute,
+    Sent,
+    now_ms,
+    produce,
+)
 from tests.support.relay.route import PARTITIONS, ClientHeaders, Route
 
 from delaytopic_api.records import DEAD_LETTER_SOURCE, RECEIPT, Receipt
@@ -121,7 +129,7 @@ def a_batch(rng: random.Random, batch: int) -> list[Sent]:
 
 
 @pytest.mark.takes_long("a successor waits for the session of each relay that is killed")
-@BOTH_BACKENDS
+@REDIS_NIGHTLY
 def test_each_schedule_has_one_outcome_and_it_is_true_when_relays_are_killed(make_route: MakeRoute) -> None:
     rng = random.Random(51)
     route = make_route(outcomes={})
@@ -192,7 +200,7 @@ def test_ten_thousand_commands_for_what_waits_beyond_the_horizon_are_answered_on
     assert counted(outcomes)["NotPending"] == 0
 
 
-@BOTH_BACKENDS
+@BUCKETS_NIGHTLY
 def test_an_outcome_says_what_it_tells_of_and_where_it_is(make_route: MakeRoute) -> None:
     route = make_route(outcomes={})
     route.start_relay().wait_until_delivering(PARTITIONS)

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from tests.harness.shared_servers import RedisAddress
 from tests.support.relay.process import RelayProcess, wait_for
-from tests.support.relay.records import BOTH_BACKENDS, ONLY_BUCKETS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.records import BUCKETS_NIGHTLY, ONLY_BUCKETS, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import Route, Servers
 
 from delaytopic_gateway.client.topics import TopicPlan, create_topics, delete_topics
@@ -98,7 +98,7 @@ def topic_id_in(message: str) -> str:
     return message.partition("--accept-source ")[2].split()[0]
 
 
-@BOTH_BACKENDS
+@BUCKETS_NIGHTLY
 @pytest.mark.takes_long("a topic is deleted and made anew, two relays start, and ghosts would have their time")
 def test_p1_a_source_that_is_made_anew_while_a_relay_runs_is_no_more_read_until_it_is_accepted(
     make_route: MakeRoute,

@@ -272,16 +272,12 @@ def test_while_the_dead_letter_topic_does_not_answer_only_the_source_partition_w
     assert_each_once(route, [route.target], [Place(route.source, place.partition, place.offset), *waiting, *others])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("copies", "config"),
     [
         pytest.param([[STAYING], [AWAY]], {}, id="its only copy is away"),
-        pytest.param(
-            [[STAYING, BESIDE], [STAYING, AWAY]],
-            {"min_insync_replicas": "2"},
-            id="too few are in sync",
-            marks=pytest.mark.nightly,
-        ),
+        pytest.param([[STAYING, BESIDE], [STAYING, AWAY]], {"min_insync_replicas": "2"}, id="too few are in sync"),
     ],
 )
 def test_while_a_partition_of_the_outcomes_does_not_answer_only_its_source_partition_waits(

@@ -9,12 +9,12 @@ import jsonschema
 import pytest
 from tests.support.paths import ROOT
 from tests.support.relay.process import wait_for
-from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import PARTITIONS
 
 from delaytopic_api.relay import Ending, Outcome
 
-pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
+pytestmark = [pytest.mark.integration, BUCKETS_NIGHTLY]
 
 SCHEMA = json.loads((ROOT / "docs/schemas/outcome.json").read_text(encoding="utf-8"))
 CANCEL = ("deliver-action", b"cancel")
