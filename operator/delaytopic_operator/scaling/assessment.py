@@ -39,7 +39,7 @@ class ScalingPolicy:
     pace: Pace = USUAL
 
     @classmethod
-    def of(cls, settings: Settings, annotations: Mapping[str, str]) -> Self:
+    def of(cls, settings: Settings, annotations: Mapping[str, str], pace: Pace = USUAL) -> Self:
         """Read what is in force; an annotation counts when it says "true"."""
         return cls(
             autoscaling=settings.autoscaling,
@@ -47,6 +47,7 @@ class ScalingPolicy:
             suspend=settings.suspend,
             paused_scale_in=annotations.get(PAUSED_SCALE_IN, "").strip().lower() == "true",
             paused_scale_out=annotations.get(PAUSED_SCALE_OUT, "").strip().lower() == "true",
+            pace=pace,
         )
 
     @property

@@ -281,13 +281,9 @@ def lateness_ms(crests: Sequence[Crest], overdue: int, per_second: float) -> int
     backlog = most = float(overdue)
     for start_ms, end_ms, smooth, sudden in crests:
         backlog += sudden
-        if backlog > most:
-            most = backlog
-        backlog += smooth - per_second * (end_ms - start_ms) / 1_000
-        if backlog < 0.0:
-            backlog = 0.0
-        elif backlog > most:
-            most = backlog
+        most = max(most, backlog)
+        backlog = max(0.0, backlog + smooth - per_second * (end_ms - start_ms) / 1_000)
+        most = max(most, backlog)
     return round(most * 1_000 / per_second) if per_second > 0 else LONGEST_MS if most else 0
 
 
