@@ -87,7 +87,7 @@ class RelaysAsPods:
 
 
 class _Server(ThreadingHTTPServer):
-    """Answers at every address of this machine."""
+    """Answers at every address of this machine that only this machine reaches."""
 
     daemon_threads = True
     request_queue_size = 512
@@ -96,6 +96,11 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
         self.owners = owners
         self.started_ms = time.time_ns() // 1_000_000
+
+    def server_bind(self) -> None:
+        """Take the port of the loopback device alone: pods have an address each, but all of them its port."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+        super().server_bind()
 
 
 class _Handler(BaseHTTPRequestHandler):

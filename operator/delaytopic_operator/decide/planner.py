@@ -83,7 +83,7 @@ def decide_scaling(seen: Observation) -> Decision | None:
     if seen.accepted is None or seen.fleet.deployment is None or seen.signals is None or seen.is_going:
         return None
     memory = _memory(seen)
-    policy = replace(ScalingPolicy.of(seen.accepted.settings, seen.annotations), pace=_pace(seen))
+    policy = ScalingPolicy.of(seen.accepted.settings, seen.annotations, _pace(seen))
     return decide(policy, seen.fleet.desired, seen.signals, memory, seen.now_ms)
 
 

@@ -59,10 +59,10 @@ class FleetLooks:
         refused = known.steady.seen.no_turn
         if refused is not None and not self._turns.still_waits(key, refused, self._observer.rollouts()):
             return None
-        seen = self._observer.look_again(known.steady.seen, now_ms)
+        before = replace(known.steady.seen, now_ms=now_ms, asked_for_ms=asked_for_ms, memory=self._ledger.memory(key))
+        seen = self._observer.look_again(before)
         if seen is None:
             return None
-        seen = replace(seen, memory=self._ledger.memory(key), asked_for_ms=asked_for_ms)
         found = numbers(seen, known.steady)
         if found is None:
             return None

@@ -161,8 +161,9 @@ class KafkaCluster:
 
         Raises as `view` does.
         """
-        facts = self.view([name]).find(name)
-        return {at_ms: read_offsets_at(self._client, facts, at_ms) for at_ms in times_ms} if facts is not None else {}
+        times = list(times_ms)
+        facts = self.view([name]).find(name) if times else None
+        return {at_ms: read_offsets_at(self._client, facts, at_ms) for at_ms in times} if facts is not None else {}
 
     def perform(self, action: TopicAction) -> bool:
         """Do it; whether there was anything to do. To be repeated after any error.

@@ -124,17 +124,16 @@ class ClusterObserver:
         """Return what the objects of one DelayTopic are judged by: the same while nothing of it has changed."""
         return self._store.changes_of(key), self._routes.judged_by(key)
 
-    def is_as_before(self, seen: Observation, now_ms: int) -> bool:
-        """Tell if what is not watched is as it was: the namespace, and what the Secrets hold.
+    def is_as_before(self, seen: Observation) -> bool:
+        """Tell if what is not watched is now as it was seen: the namespace, and what the Secrets hold.
 
         Raises `OperatorError` when the API server cannot be asked.
         """
         assert isinstance(seen.verdict, Accepted)
         namespace = identity_of(seen, seen.verdict).namespace
-        secrets = {name: self._secrets.get((namespace, name), now_ms) for name in seen.secrets}
-        return self._namespace(seen.key.namespace, now_ms) == seen.namespace and _versions(secrets) == _versions(
-            seen.secrets
-        )
+        secrets = {name: self._secrets.get((namespace, name), seen.now_ms) for name in seen.secrets}
+        facts = self._namespace(seen.key.namespace, seen.now_ms)
+        return facts == seen.namespace and _versions(secrets) == _versions(seen.secrets)
 
     def pages(self, seen: Observation) -> Fleet:
         """Return the same relays with what they say now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 from delaytopic_api import RelayStatus
@@ -74,7 +75,7 @@ class Fleet:
             return f"{self.replicas - self.desired} relays are about to end"
         return None
 
-    @property
+    @cached_property
     def shards(self) -> dict[int, ShardStatus]:
         """The newest word about each source partition; two relays may both speak of one that just changed hands."""
         newest: dict[int, ShardStatus] = {}

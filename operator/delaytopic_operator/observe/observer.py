@@ -96,16 +96,15 @@ class Observer:
         """Return which relays start anew, or should have."""
         return self._rollouts.rollouts()
 
-    def look_again(self, seen: Observation, now_ms: int) -> Observation | None:
-        """Look at pages and offsets alone, where all else is as in a former look; None where it is not.
+    def look_again(self, seen: Observation) -> Observation | None:
+        """Look at pages and offsets alone, where all else is as in this former look; None where it is not.
 
         Raises `OperatorError` when the API server cannot be asked.
         """
         accepted = seen.accepted
         assert accepted is not None
-        if not self._cluster.is_as_before(seen, now_ms) or self._audit(seen) != (seen.served, seen.audit_failure):
+        if not self._cluster.is_as_before(seen) or self._audit(seen) != (seen.served, seen.audit_failure):
             return None
-        seen = replace(seen, now_ms=now_ms)
         topics = self._topics.observe(seen, accepted, members=False)
         if topics.problem is not None or self._learn_cluster(seen, topics):
             return None

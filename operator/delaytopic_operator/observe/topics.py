@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from delaytopic_api import Settings
@@ -15,7 +15,6 @@ from delaytopic_operator.kafka.credentials import kafka_settings
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.model.kafka_view import KafkaView, hold_nothing
-from delaytopic_operator.model.kafka_view import PartitionOffsets as Offsets
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
 from delaytopic_operator.model.kube_cluster import marks_in
 from delaytopic_operator.model.offsets_backup import OffsetsBackup
@@ -120,8 +119,7 @@ class TopicsObserver:
         for each, of in found.items():
             if stable[each] < of.end:
                 known.told(each, stable[each], as_of_ms)
-        readable = {each: replace(of, end=stable[each]) for each, of in found.items()}
-        of_partitions = {each: _for_scaling(of, each, by_time) for each, of in readable.items()}
+        of_partitions = {each: _for_scaling(of.begin, stable[each], each, by_time) for each, of in found.items()}
         return SourceOffsets(as_of_ms, partitions, of_partitions), known.open(
             {each: of.end for each, of in found.items()}
         )
@@ -189,10 +187,12 @@ def _released(seen: Observation, cluster: KafkaCluster, view: KafkaView) -> froz
     return hold_nothing(offsets, ids_name(seen.accepted.settings.backend.id))
 
 
-def _for_scaling(offsets: Offsets, number: int, by_time: Mapping[int, Mapping[int, int | None]]) -> PartitionOffsets:
+def _for_scaling(
+    begin: int, end: int, number: int, by_time: Mapping[int, Mapping[int, int | None]]
+) -> PartitionOffsets:
     """Drop what is committed, which relays say themselves; before there are any nothing is known to be unread."""
     reached = {at_ms: answers[number] for at_ms, answers in by_time.items() if number in answers}
-    return PartitionOffsets.answered(offsets.begin, offsets.end, reached)
+    return PartitionOffsets.answered(begin, end, reached)
 
 
 def problem_of(error: OperatorError) -> Problem:

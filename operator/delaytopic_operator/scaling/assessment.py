@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Self
 
 from delaytopic_api.documents import AutoscalingSettings, Settings
@@ -16,6 +17,7 @@ from delaytopic_operator.scaling.need import (
     need_of_ingest,
     needs_of_due,
     pieces,
+    sizes_of,
 )
 from delaytopic_operator.scaling.pace import USUAL, Pace
 from delaytopic_operator.scaling.signals import STALE_MS, FleetSignals, fresh
@@ -37,7 +39,7 @@ class ScalingPolicy:
     pace: Pace = USUAL
 
     @classmethod
-    def of(cls, settings: Settings, annotations: Mapping[str, str]) -> Self:
+    def of(cls, settings: Settings, annotations: Mapping[str, str], pace: Pace = USUAL) -> Self:
         """Read what is in force; an annotation counts when it says "true"."""
         return cls(
             autoscaling=settings.autoscaling,
@@ -45,6 +47,7 @@ class ScalingPolicy:
             suspend=settings.suspend,
             paused_scale_in=annotations.get(PAUSED_SCALE_IN, "").strip().lower() == "true",
             paused_scale_out=annotations.get(PAUSED_SCALE_OUT, "").strip().lower() == "true",
+            pace=pace,
         )
 
     @property
@@ -64,14 +67,14 @@ class ScalingPolicy:
 
     def sizes(self, partitions: int) -> Sizes:
         """Return the sizes that the fleet may have."""
-        return Sizes(partitions, self.autoscaling.min_replicas, self.autoscaling.max_replicas)
+        return sizes_of(partitions, self.autoscaling.min_replicas, self.autoscaling.max_replicas)
 
 
 MARGIN = 1.1
 """A smaller size must have a tenth to spare, so that noise around its limit does not move relays."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Assessment:
     """A need that presses within `reach_ms` from now is one to act on."""
 
@@ -92,22 +95,22 @@ class Assessment:
         """Return whether relays started at the next look would come too late for it."""
         return need.pressing_ms <= self.now_ms + self.reach_ms
 
-    @property
+    @cached_property
     def binding(self) -> Need | None:
         """The largest need to act on."""
         return _largest(need for need in self.needs if self.at_hand(need))
 
-    @property
+    @cached_property
     def later(self) -> Need | None:
         """The largest need after that."""
         return _largest(need for need in self.needs if not self.at_hand(need))
 
-    @property
+    @cached_property
     def wanted(self) -> int:
         """The size for what is at hand."""
         return self.sizes.fit(_relays(self.binding))
 
-    @property
+    @cached_property
     def enough(self) -> int:
         """The size for what is at hand, with a margin: a fleet may shrink to it."""
         return self.sizes.fit(_relays(self.binding) * MARGIN)
@@ -119,14 +122,9 @@ class Assessment:
 
     def raise_at_ms(self, relays: int) -> int | None:
         """Return when more than so many relays will be asked for: just early enough for the first larger need."""
-        return min(
-            (
-                need.pressing_ms - self.reach_ms
-                for need in self.needs
-                if not self.at_hand(need) and self.sizes.fit(need.relays) > relays
-            ),
-            default=None,
-        )
+        most = self.sizes.outgrown_by(relays)
+        larger = (need for need in self.needs if need.relays > most and not self.at_hand(need))
+        return min((need.pressing_ms - self.reach_ms for need in larger), default=None)
 
     def lateness_ms(self, relays: int) -> int:
         """Forecast the most lateness ahead with so many relays, all running."""

@@ -130,8 +130,10 @@ def _with_step(context: Context, memory: ScalingMemory, replicas: int) -> Scalin
 
 def _forecast(context: Context, replicas: int) -> Forecast:
     """Return the lateness ahead, for three fleets."""
-    best = max(replicas, context.current, context.most)
-    return Forecast(*(context.assessment.lateness_ms(relays) for relays in (context.current, replicas, best)))
+    fleets = context.current, replicas, max(replicas, context.current, context.most)
+    # These are one and the same as long as there is nothing to do.
+    late_ms = {relays: context.assessment.lateness_ms(relays) for relays in set(fleets)}
+    return Forecast(*(late_ms[relays] for relays in fleets))
 
 
 def _sentence(current: int, recommendation: Recommendation) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate
+from math import inf
 from typing import NamedTuple
 
 ROUNDING = 1e-9
@@ -24,25 +25,27 @@ def useful_sizes(partitions: int) -> tuple[int, ...]:
     return tuple(sorted({-(-partitions // each) for each in range(1, partitions + 1)}))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sizes:
-    """The sizes that a fleet may have while it is awake."""
+    """The sizes that a fleet may have while it is awake; `sizes_of` shares those of the same limits."""
 
     partitions: int
     least: int
     most: int | None
     """None: as many as there are partitions."""
 
-    @property
+    @cached_property
     def max_useful(self) -> int:
         """More than this cannot help, or is not allowed."""
         most = self.partitions if self.most is None else min(self.partitions, self.most)
         return max((size for size in useful_sizes(self.partitions) if size <= most), default=1)
 
-    @property
+    @cached_property
     def allowed(self) -> tuple[int, ...]:
         """Ascending, never empty. A minimum beyond what is useful is honoured: somebody wants a relay in reserve."""
-        return _allowed(self)
+        least, most = max(1, self.least), self.max_useful
+        between = tuple(size for size in useful_sizes(self.partitions) if least <= size <= most)
+        return between or (least if self.most is None else max(1, min(least, self.most)),)
 
     @property
     def bound_by_partitions(self) -> bool:
@@ -54,16 +57,19 @@ class Sizes:
         enough = (size for size in self.allowed if power(self.partitions, size) >= need - ROUNDING)
         return next(enough, self.allowed[-1])
 
+    def outgrown_by(self, relays: int) -> float:
+        """Return the need above which `fit` gives more than so many relays; infinite where it never does."""
+        if relays >= self.allowed[-1]:
+            return inf
+        return max((self.power(size) for size in self.allowed if size <= relays), default=-inf) + ROUNDING
+
     def power(self, relays: int) -> float:
         """Return how many times the work of one relay so many do."""
         return power(self.partitions, relays)
 
 
-@lru_cache(maxsize=1_024)
-def _allowed(sizes: Sizes) -> tuple[int, ...]:
-    least, most = max(1, sizes.least), sizes.max_useful
-    between = tuple(size for size in useful_sizes(sizes.partitions) if least <= size <= most)
-    return between or (least if sizes.most is None else max(1, min(least, sizes.most)),)
+sizes_of = lru_cache(maxsize=1_024)(Sizes)
+"""Returns the sizes of these partitions, least and most: thousands of fleets have the same few."""
 
 
 MOST_SPANS = 64
@@ -115,7 +121,8 @@ class DueCurve:
     def crests(self, now_ms: int) -> list[Crest]:
         """Cut the curve at now: records due since then are delivered, or are overdue in the next status."""
         ahead = [clipped for span in self.spans if (clipped := _after(span, now_ms)) is not None]
-        return [_crest(ahead, place) for place in range(len(ahead))]
+        densities = [_density(span) for span in ahead]
+        return [_crest(ahead, densities, place) for place in range(len(ahead))]
 
 
 def pieces(crests: Iterable[Crest]) -> list[Piece]:
@@ -166,23 +173,20 @@ def _after(span: Span, now_ms: int) -> Span | None:
     return Span(now_ms, span.end_ms, span.records * share)
 
 
-def _crest(spans: Sequence[Span], place: int) -> Crest:
-    span = spans[place]
-    beside = max(_beside(spans, place), default=_density(span))
-    smooth = min(span.records, beside * (span.end_ms - span.start_ms))
-    return Crest(span.start_ms, span.end_ms, smooth, span.records - smooth)
+def _crest(spans: Sequence[Span], densities: Sequence[float], place: int) -> Crest:
+    start_ms, end_ms, records = spans[place]
+    beside = [densities[each] for each in (place - 1, place + 1) if 0 <= each < len(spans)]
+    if place > 1 and place + 1 == len(spans):
+        beside.append(_grown(spans, densities))
+    smooth = min(records, max(beside, default=densities[place]) * (end_ms - start_ms))
+    return Crest(start_ms, end_ms, smooth, records - smooth)
 
 
-def _beside(spans: Sequence[Span], place: int) -> Iterator[float]:
-    """Records per millisecond next to a span; behind the last one, as if what grows went on growing."""
-    if place > 0:
-        yield _density(spans[place - 1])
-    if place + 1 < len(spans):
-        yield _density(spans[place + 1])
-    elif place > 1:
-        before, last = spans[place - 2], spans[place - 1]
-        slope = (_density(last) - _density(before)) / (_middle_ms(last) - _middle_ms(before))
-        yield _density(last) + slope * (_middle_ms(spans[place]) - _middle_ms(last))
+def _grown(spans: Sequence[Span], densities: Sequence[float]) -> float:
+    """Return the records per millisecond of the last span, had they gone on growing as before it."""
+    before, last, at = (_middle_ms(span) for span in spans[-3:])
+    slope = (densities[-2] - densities[-3]) / (last - before)
+    return densities[-2] + slope * (at - last)
 
 
 def _middle_ms(span: Span) -> float:
@@ -233,18 +237,16 @@ def needs_of_due(
     starts_ms = [piece.start_ms for piece in pieces]
     needs: list[Need] = []
     for last, piece in enumerate(pieces):
-        worst, records, first = 0.0, 0.0, 0
-        end_ms, due_by_then = piece.end_ms, upto[last + 1]
-        for start in range(last + 1):
-            width_ms = end_ms - starts_ms[start]
-            due = due_by_then - upto[start]
-            if start == 0 and width_ms >= CATCH_UP_MS:
-                due += overdue
-            rate = due / (width_ms + precision_ms)
+        until_ms, due_by_then = piece.end_ms + precision_ms, upto[last + 1]
+        late = overdue if piece.end_ms - starts_ms[0] >= CATCH_UP_MS else 0
+        worst, first = (due_by_then + late) / (until_ms - starts_ms[0]), 0
+        for start in range(1, last + 1):
+            rate = (due_by_then - upto[start]) / (until_ms - starts_ms[start])
             if rate > worst:
-                worst, records, first = rate, due, start
+                worst, first = rate, start
         if worst > 0:
-            relays, start_ms = worst * 1_000 / per_second, pieces[first].start_ms
+            records = due_by_then - upto[first] + (late if first == 0 else 0)
+            relays, start_ms = worst * 1_000 / per_second, starts_ms[first]
             needs.append(Need(NeedKind.DUE, relays, round(records), start_ms, piece.known_to_ms, piece.start_ms))
     return (*needs, *((need_of_overdue(overdue, per_second, now_ms),) if overdue else ()))
 
@@ -277,11 +279,10 @@ def lateness_ms(crests: Sequence[Crest], overdue: int, per_second: float) -> int
     What stands out of a span counts as due in one instant, and what is even leaves as it comes.
     """
     backlog = most = float(overdue)
-    for crest in crests:
-        backlog += crest.sudden
+    for start_ms, end_ms, smooth, sudden in crests:
+        backlog += sudden
         most = max(most, backlog)
-        width_seconds = (crest.end_ms - crest.start_ms) / 1_000
-        backlog = max(0.0, backlog + crest.smooth - per_second * width_seconds)
+        backlog = max(0.0, backlog + smooth - per_second * (end_ms - start_ms) / 1_000)
         most = max(most, backlog)
     return round(most * 1_000 / per_second) if per_second > 0 else LONGEST_MS if most else 0
 

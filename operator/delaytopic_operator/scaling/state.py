@@ -238,6 +238,8 @@ def _backlog(signals: FleetSignals, now_ms: int) -> Backlog | None:
 
 def _stepped(memory: ScalingMemory, current: int, now_ms: int) -> ScalingMemory:
     """Take in a number that the last reconciliation did not leave: the step was another's."""
-    if memory.replicas is None or memory.replicas == current:
+    if memory.replicas == current:
+        return memory
+    if memory.replicas is None:
         return replace(memory, replicas=current)
     return replace(memory, replicas=current, step=Step(now_ms, memory.replicas, current))

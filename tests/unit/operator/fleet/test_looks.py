@@ -29,7 +29,7 @@ class Edges:
     seen: Observation | None = field(default_factory=again)
     told: list[int] = field(default_factory=list)
 
-    def look_again(self, _: Observation, now_ms: int) -> Observation | None:
+    def look_again(self, _: Observation) -> Observation | None:
         """Return what is seen."""
         return self.seen
 

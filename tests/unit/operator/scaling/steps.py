@@ -104,9 +104,10 @@ class Reconciliation:
         """Return the number of observations that were given."""
         return self.edits
 
-    def look_again(self, seen: Observation, now_ms: int) -> Observation:
+    def look_again(self, seen: Observation) -> Observation:
         """Return the same numbers."""
-        return replace(self.seen, now_ms=now_ms, no_turn=seen.no_turn)
+        again = replace(self.seen, now_ms=seen.now_ms, asked_for_ms=seen.asked_for_ms)
+        return replace(again, memory=seen.memory, no_turn=seen.no_turn)
 
     def rollouts(self) -> Rollouts:
         """Return the relays that start anew, as observed."""
