@@ -35,9 +35,9 @@ class Images(Model):
     """The images of the pods that the operator makes."""
 
     relay: Image = "delaytopic/relay:0.1.0"
-    """For relays whose DelayTopic names no image."""
+    """The image of relays whose DelayTopic names none."""
     audit: Image = "delaytopic/audit:0.1.0"
-    """For the SLO audit."""
+    """The image of the SLO audit."""
     pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
     """imagePullPolicy of both."""
     pull_secrets: list[str] = []

@@ -35,7 +35,7 @@ from delaytopic_relay.dialects import rules_of
 SPARK_FAILURES = (PySparkException, Py4JJavaError)
 """Errors that Spark raises: its own, and those of file systems as they come, as of a file that is gone."""
 _GROUPS_AT_ONCE = 16
-"""To ask a group for its offsets is to wait, mostly for its coordinator."""
+"""The groups that are asked at once: to ask one for its offsets is to wait, mostly for its coordinator."""
 Result = Report | AuditError
 """The verdict on a DelayTopic; or why there is none, where that is no fault of its topics."""
 

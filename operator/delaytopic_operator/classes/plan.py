@@ -28,7 +28,7 @@ class ClassPlan:
     status: Mapping[str, Any] | None = None
     """The document to apply as the status; None: it says nothing new, or is another operator's."""
     events: Sequence[Event] = ()
-    """To be told once the status is written."""
+    """The events to be told once the status is written."""
     next_at_ms: int | None = None
 
 

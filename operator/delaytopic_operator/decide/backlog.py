@@ -15,7 +15,7 @@ from delaytopic_operator.scaling.decision import Decision
 
 DISCARD = "delaytopic.dev/discard-retained"
 NEWS_MS = 3_600_000
-"""For how long the status tells of a resumed backlog at most."""
+"""The longest time for which the status tells of a resumed backlog."""
 
 
 def foreign_or_discarded(seen: Observation, accepted: Condition, decision: Decision | None) -> Plan | None:

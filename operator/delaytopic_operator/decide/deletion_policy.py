@@ -62,7 +62,7 @@ class Going:
     pending: int | None
     """Taken in and not yet delivered; None while the relays cannot say."""
     at_first: int | None
-    """The same when the drain began; None when it did not, or that was not known."""
+    """The number when the drain began; None when it did not, or that was not known."""
     retained: bool
     """True if it was written down already that everything pending stays where it is."""
     unreachable_since_ms: int | None

@@ -15,7 +15,7 @@ from delaytopic_operator.model.transitions import WARNING, Event
 from delaytopic_operator.observe.observation import Observation
 
 NEWS_MS: Final = 24 * 3_600_000
-"""For so long the status tells of records that come again."""
+"""The time for which the status tells of records that come again."""
 SHORT_MS: Final = 24 * 3_600_000
 """Brokers that forget sooner do so before anybody has looked at what is wrong with relays."""
 

@@ -1,4 +1,4 @@
-"""The same route in another Kubernetes cluster, whose relays are in its group: what is said, and left alone. Pure."""
+"""Owners of a route in another Kubernetes cluster, with relays in its group: they are told of, and left alone. Pure."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class WriteRecord:
 
 @dataclass(frozen=True)
 class ForgetRecord:
-    """Nothing is owned any more."""
+    """The end of a record: nothing is owned any more."""
 
     name: str
 
@@ -181,7 +181,7 @@ class Plan:
     """The outcome of one look at one DelayTopic."""
 
     actions: Sequence[Action] = ()
-    """In this order."""
+    """The actions, in this order."""
     conditions: Sequence[Condition] = ()
     """The conditions, without Ready, Reconciling and Stalled, which follow from them."""
     progress: Progress = NOTHING_CHANGES
@@ -190,7 +190,7 @@ class Plan:
     parts: Mapping[str, Any] = field(default_factory=dict)
     """Parts of the status, as documents have them."""
     events: Sequence[Event] = ()
-    """Beside those that follow from conditions and actions."""
+    """The events beside those that follow from conditions and actions."""
     topics: TopicPlan | None = None
     """The part of topics; None where they were not planned."""
     rules_are_settled: bool = False

@@ -1,4 +1,4 @@
-"""From what is known to what is done and said: the one decision of a reconciliation. Pure."""
+"""The one decision of a reconciliation: what follows from what is known, to be done and said. Pure."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _ACCEPTABLE: Final = ("TopicChanged", "ClusterChanged", "LogTruncated")
 """Reasons of partitions that begin anew once somebody has accepted the topic as it is."""
 _OTHERS: Final = ("OffsetsLost", "BatchUnreadable")
 _UNKNOWN: Final = "SourceChanged"
-"""In the place of a word that relays of another version say."""
+"""The reason in the place of a word that relays of another version say."""
 _PASSED: Final = "RetentionPassed"
 _UNAVAILABLE: Final = "TargetUnavailable"
 

@@ -15,7 +15,7 @@ from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.scaling.state import ScalingMemory
 
 CALLED_MS: Final = 30_000
-"""For so long a turn is kept for a DelayTopic that was called."""
+"""The time for which a turn is kept for a DelayTopic that was called."""
 
 log = structlog.get_logger()
 

@@ -95,7 +95,7 @@ def _all_at_once(keys: Sequence[bytes]) -> list[Sequence[bytes]]:
 
 
 def _by_tag(keys: Sequence[bytes]) -> list[Sequence[bytes]]:
-    """Of a cluster: only keys of one shard, which share a hash tag, may go in one command."""
+    """Group the keys of a cluster: only those of one shard, which share a hash tag, may go in one command."""
     tagged: dict[bytes, list[bytes]] = defaultdict(list)
     for key in keys:
         tagged[key.partition(b"}")[0]].append(key)

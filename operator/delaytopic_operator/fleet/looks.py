@@ -18,7 +18,7 @@ from delaytopic_operator.observe.observer import Observer
 from delaytopic_operator.report.status import StatusMetrics
 
 SPREAD: Final = 0.1
-"""Of the time until the next reconciliation at the latest, by chance on top of it, so that they spread."""
+"""The part of the time until the next whole reconciliation that comes on top of it by chance, so that they spread."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,11 @@ RETENTION_KEPT_S: Final = 3_600.0
 
 
 def nothing_observed(what: str, result: str, seconds: float) -> None:
-    """For whoever counts no requests."""
+    """Count nothing, for a caller who counts no requests."""
 
 
 def anybody_writes() -> None:
-    """For whoever is the only operator."""
+    """Allow everything, for a caller who is the only operator."""
 
 
 class KafkaClusters:
@@ -157,7 +157,8 @@ class KafkaCluster:
         return self._ends.of(facts, time.monotonic) if facts is not None else None
 
     def offsets_at(self, name: str, times_ms: Iterable[int]) -> dict[int, dict[int, int | None]]:
-        """By timestamp and partition, the first offset of that time or later that relays can read; None at the end.
+        """Return by timestamp and partition the first offset of that time or later that relays can read; None at the
+        end.
 
         Raises as `view` does.
         """

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 
 KEPT_S: Final = 60.0
-"""For how long an answer counts."""
+"""The time for which an answer counts."""
 SOON_S: Final = 30.0
 """An older one is read again along with others."""
 UNASKED_S: Final = 3_600.0

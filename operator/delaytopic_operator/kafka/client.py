@@ -82,7 +82,7 @@ class KafkaClient:
     def ask_coordinator(
         self, what: str, question: Callable[[AdminClient, float], Mapping[Name, Future[Any]]]
     ) -> dict[Name, Any]:
-        """The same of a question to the coordinator of a group, by a client of its own; it silences nobody.
+        """Ask the coordinator of a group by a client of its own, as `ask` does; it silences nobody.
 
         librdkafka 2.16 aborts the process when a coordinator comes back for a question that has timed out meanwhile.
         So these do not time out in the client: it is dropped with those that were not answered.

@@ -1,4 +1,4 @@
-"""From a connection and the Secrets that it names to the settings of a Kafka client, secrets inside. Pure.
+"""The settings of a Kafka client, secrets inside, made of a connection and the Secrets that it names. Pure.
 
 Nothing is written to files: the operator uses the credentials of many, and none of them may be left behind.
 """
@@ -23,7 +23,7 @@ PROTOCOLS: Final = {
     (False, True): "SASL_PLAINTEXT",
     (True, True): "SASL_SSL",
 }
-"""By whether the connection is encrypted, and whether a password or a token is sent."""
+"""The protocols, by whether the connection is encrypted, and whether a password or a token is sent."""
 
 
 def kafka_secrets(connection: KafkaConnection) -> list[str]:

@@ -15,8 +15,8 @@ from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.model.kafka_view import PartitionOffsets, TopicFacts
 
 NEAR: Final = 0.8
-"""Of the time for which an answer counts, so much before the next look a topic is read along with others: the rest is
-for looks that come late."""
+"""The part of the time for which an answer counts: a topic whose next look is nearer than that is read along with
+others. The rest is for looks that come late."""
 UNASKED_S: Final = 60.0
 """A topic that nobody has asked for since is not read along with others."""
 

@@ -67,7 +67,7 @@ def translate(error: KafkaError, what: str) -> OperatorError:
 
 
 def not_let_in(text: str) -> KafkaNotAuthenticated:
-    """For a log-in that was refused."""
+    """Return the error of a log-in that was refused."""
     return KafkaNotAuthenticated(
         f"Kafka does not let the operator in ({text}); check authentication and tls of the connection, and the Secrets "
         "behind them"
@@ -75,7 +75,7 @@ def not_let_in(text: str) -> KafkaNotAuthenticated:
 
 
 def no_token(failure: TokenFailure) -> OperatorError:
-    """For an issuer that gives the operator no token."""
+    """Return the error of an issuer that gives the operator no token."""
     kind = KafkaUnavailable if failure.passes else KafkaNotAuthenticated
     return kind(
         f"the OAuth issuer gives the operator no token ({failure.reason}); it is asked again, check "

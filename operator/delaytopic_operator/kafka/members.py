@@ -19,7 +19,7 @@ from delaytopic_operator.kafka.client import KafkaClient
 from delaytopic_operator.kafka.errors import translate
 
 DEADLINE_S: Final = 5.0
-"""For one member; its session ends in about that time anyway."""
+"""The time for one member; its session ends in about that time anyway."""
 POLL_S: Final = 0.02
 SETTINGS: Final[dict[str, Any]] = {
     # As relays join: a group refuses who cannot agree with its members.

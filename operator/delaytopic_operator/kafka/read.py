@@ -78,8 +78,8 @@ def _read_stable_ends(client: KafkaClient, topics: Iterable[TopicFacts]) -> dict
 
 
 def read_offsets_at(client: KafkaClient, topic: TopicFacts, at_ms: int) -> dict[int, int | None]:
-    """By partition, the first offset with this timestamp or a later one that relays can read; None where there is no
-    such record.
+    """Return by partition the first offset with this timestamp or a later one that relays can read; None where there is
+    no such record.
     """
     partitions = [(topic.name, number) for number in range(topic.partitions)]
     spec = OffsetSpec.for_timestamp(at_ms)
@@ -110,7 +110,9 @@ def read_committed(
 
 
 def read_offsets_retention(client: KafkaClient) -> int | None:
-    """For how long, in ms, some broker keeps what a group without members has committed; None: it may not be read."""
+    """Return the time in ms for which some broker keeps what a group without members has committed; None: it may not be
+    read.
+    """
     cluster = _read_cluster(client)
     if cluster is None or not cluster.nodes:
         return None
@@ -133,7 +135,7 @@ def read_cluster_id(client: KafkaClient) -> str | None:
 def with_committed(
     offsets: Mapping[str, Mapping[int, PartitionOffsets]], committed: Mapping[tuple[str, int], Committed]
 ) -> dict[str, dict[int, PartitionOffsets]]:
-    """The same, with what a group has committed."""
+    """Return the same topics with what a group has committed."""
     return {
         topic: {
             number: replace(found, committed=committed[topic, number].offset) if (topic, number) in committed else found

@@ -91,7 +91,7 @@ def delete_group(client: KafkaClient, group_id: str) -> bool:
 
 
 def commit_offsets(client: KafkaClient, group_id: str, topic: str, offsets: Mapping[int, Committed]) -> None:
-    """In the place of the group's members. `KafkaUnavailable` while there are any."""
+    """Commit in the place of the group's members; raises `KafkaUnavailable` while there are any."""
     partitions = [TopicPartition(topic, number, one.offset, one.metadata) for number, one in offsets.items()]
     what = f"set the offsets of the group {group_id}"
     answer = client.ask_coordinator(

@@ -14,12 +14,12 @@ from delaytopic_operator.model.kinds import CONFIG_MAP, Kind, kind_of
 
 PAGE_SIZE: Final = 100
 LARGE_OBJECTS_PAGE_SIZE: Final = 10
-"""Of ConfigMaps, which may be a tenant's and of 1 MiB each."""
+"""The objects of a page of ConfigMaps, which may be a tenant's and of 1 MiB each."""
 DEADLINE_SECONDS: Final = 30.0
 _LIST_ATTEMPTS: Final = 3
 
 WriteGuard = Callable[[], float]
-"""For how many seconds writing is still allowed; raises `NotLeading` when it is not."""
+"""A function that returns for how many seconds writing is still allowed; it raises `NotLeading` when it is not."""
 
 
 class Sink(Protocol):
@@ -59,7 +59,7 @@ class KubeApi:
         sink: Sink | None = None,
         deadline_s: float = DEADLINE_SECONDS,
     ) -> None:
-        """Before each write, `guard` is asked; `sink` gets what was written."""
+        """Take a transport; before each write, `guard` is asked, and `sink` gets what was written."""
         self._transport = transport
         self._guard = guard
         self._sink = sink
@@ -91,7 +91,7 @@ class KubeApi:
         labels: Mapping[str, str] | None = None,
         fields: Mapping[str, str] | None = None,
     ) -> Iterator[Page]:
-        """The same, page by page, for who need not have all of them at once.
+        """List objects page by page, for a caller who need not have all of them at once.
 
         A list that takes too long for the API server (some minutes) starts over, and objects come twice.
         """
@@ -125,7 +125,7 @@ class KubeApi:
         return self._write(_call("patch", document), document, {"fieldManager": manager, "force": _flag(force)}, APPLY)
 
     def apply_status(self, document: Document, manager: str, force: bool = True) -> Document:
-        """The same for the status; everything else in the document but its name is ignored."""
+        """Apply the status alone; everything else in the document but its name is ignored."""
         query = {"fieldManager": manager, "force": _flag(force)}
         return self._write(_call("patch", document, "status"), document, query, APPLY)
 

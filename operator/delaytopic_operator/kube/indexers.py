@@ -1,4 +1,4 @@
-"""By which words an object is found again: pure.
+"""The words by which an object is found again. Pure.
 
 A term is a tuple; its first part says what the others are. Objects with a common term concern each other.
 """

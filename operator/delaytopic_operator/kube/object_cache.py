@@ -33,11 +33,12 @@ from delaytopic_operator.model.reconciliation import Key, audit_key, class_key
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CONTENTS = ("data", "binaryData")
 LARGEST_CONTENTS = 64 << 10
-"""Of a ConfigMap, in characters: a relay's is a few thousand. Without its contents it counts as changed by others."""
+"""The longest ConfigMap that is kept, in characters: a relay's is a few thousand. Without its contents it counts as
+changed by others."""
 REMEMBERED_DELETIONS = 5_000
 REMEMBERED_WRITES = 10_000
 REMEMBERED_NEWS = 2_000
-"""Of each kind; whoever asks for older ones looks at all objects."""
+"""The number of changes of each kind that are kept; a caller who asks for older ones looks at all objects."""
 NEVER: Final = -1
 """The revision of what was not read yet."""
 

@@ -29,7 +29,7 @@ class FormerNeed(_Part):
     """The demands of rules of before an edit on the source topic."""
 
     retention_ms: int
-    """For so long it has to keep each record."""
+    """The time for which it has to keep each record."""
     by_offset: bool = True
     """False if it may be compacted: of each key the latest record is all that matters."""
     ended_ms: int | None = None
@@ -51,11 +51,11 @@ class DeclaredRules(_Part):
     fields: dict[str, str] = Field(default_factory=dict)
     """The rules in words, by the field where each is written."""
     superseded: dict[str, str] = Field(default_factory=dict)
-    """The same of the rules that relays read by until they take these over."""
+    """The digests of the rules that relays read by until they take these over."""
     retention_ms: int
-    """For so long they ask the source to keep each record."""
+    """The time for which they ask the source to keep each record."""
     by_offset: bool = True
-    """As in `FormerNeed`."""
+    """The same as in `FormerNeed`."""
     taken_over: bool = False
     """True once relays that know them had all partitions."""
     former: tuple[FormerNeed, ...] = ()
@@ -66,7 +66,7 @@ class SourceNeeds(NamedTuple):
     """The demands of all former rules together on the source topic."""
 
     retention_ms: int = 0
-    """For so long it has to keep each record."""
+    """The time for which it has to keep each record."""
     by_offset: bool = False
     """True if it must not be compacted."""
     until_ms: int | None = None

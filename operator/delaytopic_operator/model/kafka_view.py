@@ -18,7 +18,7 @@ class TopicFacts:
     """Kafka's id: a topic that is made anew under the same name has another."""
     partitions: int
     replication_factor: int
-    """Of the partition with the fewest copies."""
+    """The copies of the partition that has the fewest."""
     config: Mapping[str, str] | None
     """Every setting in force, the broker's defaults among them; None where the user may not read them."""
     own_config: frozenset[str] = frozenset()
@@ -53,11 +53,11 @@ class PartitionOffsets:
     """The offsets of one partition."""
 
     begin: int
-    """Of the first record that is still there."""
+    """The offset of the first record that is still there."""
     end: int
-    """Of the next record."""
+    """The offset of the next record."""
     committed: int | None = None
-    """Of the group that was asked about; None if it has committed nothing."""
+    """The offset of the group that was asked about; None if it has committed nothing."""
 
 
 @dataclass(frozen=True, slots=True)

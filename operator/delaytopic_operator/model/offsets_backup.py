@@ -17,7 +17,8 @@ from delaytopic_api.documents import Model
 from delaytopic_operator.model.kafka_view import Committed
 
 LONGEST_TEXT: Final = 700_000
-"""Of the 1 MiB that a ConfigMap holds at most, the record and what scaling remembers need some, too."""
+"""The longest text: of the 1 MiB that a ConfigMap holds at most, the record and what scaling remembers need some,
+too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def backup_text(kept: OffsetsBackup) -> str:
 
 
 def parse_backup(text: str) -> OffsetsBackup:
-    """The same read back. Raises ValueError for what is damaged."""
+    """Read it back. Raises ValueError for what is damaged."""
     try:
         content = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
         found = {int(number): one for number, one in content["partitions"].items()}

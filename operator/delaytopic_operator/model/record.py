@@ -27,7 +27,8 @@ Document = dict[str, Any]
 VERSION: Final = 1
 DATA_KEY: Final = "record.json"
 OFFSETS_KEY: Final = "progress.zlib.base64"
-"""Beside the record: thousands of partitions would make it unreadable, and too large for a ConfigMap."""
+"""The key of the offsets, beside the record: thousands of partitions would make it unreadable, and too large for a
+ConfigMap."""
 COMPONENT: Final = "route-record"
 
 
@@ -82,11 +83,11 @@ class RouteRecord(_Record):
     """Everything that is written down about one DelayTopic."""
 
     version: Literal[1] = VERSION
-    """Of this form; a newer one is not touched."""
+    """The version of this form; a newer one is not touched."""
     namespace: str
-    """Of the DelayTopic."""
+    """The namespace of the DelayTopic."""
     name: str
-    """Of the DelayTopic."""
+    """The name of the DelayTopic."""
     namespace_uid: str
     """A namespace that was made anew may belong to somebody else, who must not get this backlog."""
     class_name: str | None = None
@@ -147,17 +148,17 @@ class RouteRecord(_Record):
         return topic
 
     def with_role(self, role: Role, topic: TopicRecord | None) -> RouteRecord:
-        """The same, with another topic in a role."""
+        """Return the record with another topic in a role."""
         return self.model_copy(update={_FIELDS[role]: topic})
 
     def with_buckets(self, buckets: Mapping[str, TopicRecord]) -> RouteRecord:
-        """The same, with other bucket topics."""
+        """Return the record with other bucket topics."""
         return self.model_copy(update={"buckets": dict(buckets)})
 
     def in_state(
         self, state: RecordState, *, pending: int | None = None, last_due_ms: int | None = None
     ) -> RouteRecord:
-        """The same, at another state."""
+        """Return the record at another state."""
         now = {"state": state, "pending": pending, "last_due_ms": last_due_ms}
         over = {"drain_since_ms": None, "drain_until_ms": None, "source_partitions": None}
         return self.model_copy(update={**now, **over})
@@ -165,7 +166,7 @@ class RouteRecord(_Record):
     def draining(
         self, since_ms: int, until_ms: int, *, pending: int | None, source_partitions: int | None
     ) -> RouteRecord:
-        """The same while what is pending leaves at its own time; `pending` is how many they were at first."""
+        """Return the record while what is pending leaves at its own time; `pending` is how many they were at first."""
         drain = {"drain_since_ms": since_ms, "drain_until_ms": until_ms, "source_partitions": source_partitions}
         return self.in_state(RecordState.DRAINING, pending=pending).model_copy(update=drain)
 

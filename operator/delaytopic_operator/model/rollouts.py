@@ -35,7 +35,7 @@ class Rollouts(NamedTuple):
 
     rolling: frozenset[Key] = frozenset()
     stopped: Mapping[str, frozenset[Key]] = {}
-    """By the image that has no further turns because of them."""
+    """The DelayTopics because of which an image has no further turns, by the image."""
     fleet: int = 0
     """The number of DelayTopics that have relays."""
 

@@ -26,7 +26,7 @@ class _Rule(NamedTuple):
     """The new status; None: the condition is gone."""
     event: str
     reason: str | None
-    """Of the event; None: that of the condition."""
+    """The reason of the event; None: that of the condition."""
     at_first: bool = True
     """True if it is told when nothing was known of it before."""
     only: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def _is_asked_for(condition: Mapping[str, Any]) -> bool:
 
 
 def _was_known(old: Mapping[str, Any] | None) -> bool:
-    """At the start, what is learned of an object for the first time is no news."""
+    """Return whether an object was known: at the start, what is learned for the first time is no news."""
     return old is not None and old["status"] != "Unknown"
 
 

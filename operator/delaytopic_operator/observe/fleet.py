@@ -103,7 +103,7 @@ class Fleet:
 
     @property
     def withdrawn(self) -> int:
-        """Of these, so many at least were cancelled or replaced: no person waits for them, and no decision counts them
+        """The least number of these that were cancelled or replaced: nobody waits for them, and no decision counts them
         out.
         """
         return sum(shard.withdrawn for shard in self.shards.values())

@@ -50,12 +50,12 @@ class Topics:
     buckets: Sequence[Bucket] = ()
     """The bucket topics that the backend needs."""
     released: frozenset[str] = frozenset()
-    """Of a former backend, holding nothing any more."""
+    """The topics of a former backend that hold nothing any more."""
     strimzi: StrimziTopics | None = None
     cluster_id: str | None = None
     """The id that the cluster gives itself; None where it does not say."""
     offsets_retention_ms: int | None = None
-    """For how long the brokers keep the offsets of a group without members; None where that may not be read."""
+    """The time for which the brokers keep the offsets of a group without members; None where that may not be read."""
     open_transactions: Mapping[int, OpenTransaction] = field(default_factory=dict)
     """The transactions of producers, by partition of the source, that keep relays from reading further."""
     other_clusters: frozenset[str] = frozenset()
@@ -194,7 +194,7 @@ class Observation(_OfObject):
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Of the DelayTopic."""
+        """The annotations of the DelayTopic."""
         return self.metadata.get("annotations") or {}
 
     @property

@@ -27,13 +27,14 @@ from delaytopic_operator.observe.fleet import RelayPage
 DEFAULT_PORT: Final = 8080
 STATUS: Final = f"/status?{FOR_OPERATOR}"
 MOST_BYTES: Final = 8 << 20
-"""Of all pages of one DelayTopic, whose relays divide its partitions, 10,000 at most: one of them takes 220 bytes, and
-620 with former rules and what keeps it from going on.
-"""
+"""The bound of all pages of one DelayTopic, whose relays divide its partitions, 10,000 at most: one of them takes 220
+bytes, and 620 with former rules and what keeps it from going on."""
 MOST_VALUES: Final = 240_000
-"""In all these pages: each is an object in memory, however short it is written. A partition has 8 to 20."""
+"""The most values in all these pages: each is an object in memory, however short it is written. A partition has 8 to
+20."""
 MOST_AT_ONCE: Final = 8
-"""Of one DelayTopic: one that has thousands of pods does not have thousands of connections."""
+"""The pages of one DelayTopic that are asked for at once: one with thousands of pods does not have thousands of
+connections."""
 CHUNK_BYTES: Final = 1 << 16
 HEAD_ENDS: Final = b"\r\n\r\n"
 
@@ -130,7 +131,7 @@ class _Head(NamedTuple):
 
     body_at: int
     length: int | None
-    """Of the body; None: it ends with the connection."""
+    """The length of the body; None: it ends with the connection."""
     is_plain: bool
     """False where the body comes in chunks."""
 

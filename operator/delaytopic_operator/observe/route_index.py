@@ -45,14 +45,14 @@ class _Entry(NamedTuple):
 
     version: int
     content: Hashable
-    """The same while all that it is judged by is the same."""
+    """A value that is the same while all that it is judged by is the same."""
     key: Key
     created_ms: int
     class_name: str | None
     limit: int | None = None
     """The most that its class allows in a namespace."""
     partitions: int = 0
-    """Of all of its topics."""
+    """The partitions of all of its topics."""
     most_partitions: int | None = None
     """The partitions that its class allows all DelayTopics of the namespace."""
     connection: Connection = Connection(NOWHERE, by_class=False)
@@ -82,7 +82,7 @@ class RouteIndex:
         self._network = Network()
         self._met: Counter[Group] = Counter()
         self._partitions: Counter[Group] = Counter()
-        """Of a namespace and class, the DelayTopics, and the partitions of those that it has room for."""
+        """The DelayTopics of a namespace and class, and the partitions of those that it has room for."""
         self._class_versions: dict[Ref, int] = {}
         self._classes: dict[str, DelayClass] = {}
         self._ids: dict[Connection, str] = {}

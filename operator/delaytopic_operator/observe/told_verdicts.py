@@ -15,7 +15,7 @@ from delaytopic_operator.observe.relay_pages import RelayPages
 
 DEADLINE_S: Final = 5.0
 MOST_PAGES: Final = 20
-"""Of one look: what is left comes with the next."""
+"""The pages of one look: what is left comes with the next."""
 LONGEST_MARK: Final = 64
 
 
@@ -26,7 +26,7 @@ class _Told:
     messages: dict[Key, VerdictMessage] = field(default_factory=dict)
     """The newest verdict on each DelayTopic."""
     marks: dict[str, str] = field(default_factory=dict)
-    """By pod, up to where its verdicts were read."""
+    """The mark of each pod up to which its verdicts were read."""
     failure: str | None = None
     """The reason why the audit cannot be set up; None if it could be when that was tried last."""
 

@@ -41,7 +41,7 @@ class TopicsSeen:
     topics: Topics | None = None
     problem: Problem | None = None
     partitions: int | None = None
-    """Of the source."""
+    """The partitions of the source."""
     offsets: SourceOffsets | None = None
     backend: Condition | None = None
 

@@ -15,7 +15,7 @@ from delaytopic_operator.offline.documents import Document, name_of
 from delaytopic_operator.offline.outcome import Change, Step
 
 NOT_YET_KNOWN = "known-after-apply"
-"""In the place of what the API server gives."""
+"""The text in the place of what the API server gives."""
 NOT_SET = "not set"
 LONGEST_SHOWN = 60
 

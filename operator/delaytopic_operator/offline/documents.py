@@ -21,7 +21,7 @@ class DocumentsUnreadable(ProgramError):
 
 @dataclass(frozen=True)
 class Documents:
-    """By kind, in the order of the files; each object has a name, and DelayClasses are valid."""
+    """The documents by kind, in the order of the files; each object has a name, and DelayClasses are valid."""
 
     topics: Sequence[Document]
     classes: Sequence[Document]

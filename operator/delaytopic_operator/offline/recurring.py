@@ -35,7 +35,7 @@ from delaytopic_operator.rules.validate import Accepted, Refusal
 _SHOWN: Final = 3
 """Times."""
 _PARTITIONS: Final = 1
-"""Of a source that nobody knows yet; no plan tells the partition."""
+"""The partitions of a source that nobody knows yet; no plan tells the partition."""
 _ONLY_FILES: Final = "only the files were looked at: add that of its DelayTopic with -f, or use --against cluster"
 
 

@@ -57,7 +57,7 @@ class Source:
     partitions: int
     delay_topic_uid: str
     settings: Settings
-    """Of the DelayTopic, whose relays read what is written."""
+    """The settings of the DelayTopic, whose relays read what is written."""
 
 
 @dataclass(frozen=True)

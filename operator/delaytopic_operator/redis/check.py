@@ -16,7 +16,7 @@ from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition
 from delaytopic_operator.redis.client import RedisTarget, opened, primaries
 
 LONGEST_LOOK_S: Final = 15.0
-"""At all servers of a cluster together: it says itself which these are."""
+"""The time for all servers of a cluster together: it says itself which these are."""
 NEAR_PERCENT: Final = 80
 """Above this share of maxmemory it is time to do something: when it is full, relays take nothing in."""
 

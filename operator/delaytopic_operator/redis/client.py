@@ -24,7 +24,7 @@ from delaytopic_operator.errors import OperatorError, RedisNotAuthenticated, Red
 from delaytopic_operator.model.secret_values import SecretValues
 
 MOST_BYTES: Final = 4 << 20
-"""Of one answer; a thousand names of keys, or the slots of a large cluster, are far less."""
+"""The bound of one answer; a thousand names of keys, or the slots of a large cluster, are far less."""
 TIMEOUT_S: Final = 5.0
 Client: TypeAlias = "redis.Redis | RedisCluster"
 
@@ -188,7 +188,7 @@ def translate(error: exceptions.RedisError | exceptions.RedisClusterException, w
 
 
 def _is_cluster(client: redis.Redis) -> bool:
-    """By HELLO, which every user may ask: the field of INFO has another name in Valkey than in Redis."""
+    """Ask by HELLO, which every user may: the field of INFO has another name in Valkey than in Redis."""
     answer = client.execute_command("HELLO")  # type: ignore[no-untyped-call]
     facts = dict(zip(answer[::2], answer[1::2], strict=True))
     return bool(facts.get(b"mode") == b"cluster")

@@ -153,7 +153,7 @@ class OperatorMetrics(Collector):
         yield from families
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing, so that registering asks for no values."""
+        """Describe nothing, so that registering asks for no values."""
         return iter(())
 
     def _of_topics(self) -> Iterator[Metric]:

@@ -43,7 +43,7 @@ REQUESTED: Final = "delaytopic.dev/reconcile-requested-at"
 _VOLATILE: Final = frozenset({"asOf", "ageMs", "decidedAtMs", "nextLookMs", "lastTransitionTime"})
 """Fields that only say when something was looked at."""
 _ADVICE: Final = frozenset({"desiredReplicas", "maxUsefulReplicas"})
-"""Of the relays, what follows from numbers."""
+"""The fields of the relays that follow from numbers."""
 STATUS_MANAGER: Final = "delaytopic-operator-status"
 AT_LEAST_ONE = 1
 """Stands for a count that nobody knows: a backlog that may be there must not look like none."""
@@ -221,7 +221,7 @@ def with_failure(plan: Plan, outcome: Outcome) -> Plan:
 
 
 def _found(plan: Plan, found: Condition) -> Plan:
-    """With this in the place of what else was found about it."""
+    """Return the plan with this in the place of what else was found about it."""
     return replace(plan, conditions=[*(each for each in plan.conditions if each.type is not found.type), found])
 
 

@@ -1,4 +1,4 @@
-"""From connections that name Secrets to connections that name files, and the Secrets to mount for that."""
+"""Connections that name files, made of those that name Secrets, and the Secrets to mount for that."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ SETTLING_SECONDS: Final = 10
 """A relay counts as available so long after it joined the group: its shards have come to it by then, and the next
 relay leaves into a group at rest."""
 GRACE_MARGIN_SECONDS: Final = 10
-"""Between what a relay may take to hand over and the kubelet's SIGKILL."""
+"""The time between what a relay may take to hand over and the kubelet's SIGKILL."""
 OLD_REPLICA_SETS: Final = 2
 TEMPORARY_SIZE: Final = "64Mi"
 RELAY_NAME: Final = "DELAYTOPIC_RELAY_NAME"

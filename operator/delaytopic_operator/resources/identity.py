@@ -25,17 +25,18 @@ NAMESPACE_LABEL: Final = f"{GROUP}/namespace"
 NAME_LABEL: Final = f"{GROUP}/name"
 OWNER_LABEL: Final = f"{GROUP}/owner-uid"
 CLASS: Final = f"{GROUP}/delay-class"
-"""On what audits all DelayTopics of a DelayClass, an annotation: the name of the class."""
+"""The annotation of what audits all DelayTopics of a DelayClass: the name of the class."""
 AUDITED_NAMESPACE: Final = f"{GROUP}/audited-namespace"
-"""On what audits the DelayTopics of a namespace that have no class, an annotation: the namespace."""
+"""The annotation of what audits the DelayTopics of a namespace that have no class: the namespace."""
 CONFIG_HASH: Final = f"{GROUP}/config-hash"
-"""On pods: of what a relay reads only when it starts."""
+"""The annotation of pods with the hash of what a relay reads only when it starts."""
 APPLIED_HASH: Final = f"{GROUP}/applied-hash"
-"""On everything that is made, of the whole document: a field which is wanted no longer counts as a difference, too."""
+"""The annotation of everything that is made, with the hash of the whole document: a field which is wanted no longer
+counts as a difference, too."""
 IN_TURN: Final = f"{GROUP}/in-turn"
-"""On Deployments whose relays were started anew last for no change of their DelayTopic's own."""
+"""The annotation of Deployments whose relays were started anew last for no change of their DelayTopic's own."""
 TEMPLATE_HASH: Final = "pod-template-hash"
-"""On pods, by Kubernetes: which ReplicaSet of a Deployment made it."""
+"""The label by which Kubernetes says which ReplicaSet of a Deployment made a pod."""
 LONGEST_RELAYS_NAME: Final = 55
 """Kubernetes cuts the names of pods, which begin with it."""
 LONGEST_CRON_JOB: Final = 52
@@ -127,7 +128,9 @@ def is_reserved(name: str) -> bool:
 
 
 def inherited(values: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str]:
-    """Of the DelayTopic's labels or annotations those that its objects get: on the list, which may hold globs."""
+    """Return the labels or annotations of a DelayTopic that its objects get: those on the list, which may hold
+    globs.
+    """
     globs = tuple(allowed)
     return {
         name: value

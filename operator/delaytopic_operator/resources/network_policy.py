@@ -23,7 +23,8 @@ _WEB_PORTS: Final = {"http": 80, "https": 443}
 
 
 def network_policy(identity: RelayIdentity, relay: RelayConfig, config: OperatorConfig) -> Document:
-    """In: the pages, for the operator, for a gateway that the relays know, and for monitoring.
+    """Return the policy of relays. In: the pages, for the operator, for a gateway that the relays know, and for
+    monitoring.
 
     Out: DNS, and the ports of Kafka and Redis, anywhere: brokers may be anywhere, so that addresses cannot be told.
     Where the Redis URL is in a Secret, every TCP port is open: a wrong guess would stop delivery, and the policy must
@@ -57,8 +58,8 @@ def network_policy(identity: RelayIdentity, relay: RelayConfig, config: Operator
 def audit_network_policy(
     own: Document, labels: Mapping[str, str], port: int, ports: Sequence[int], config: OperatorConfig
 ) -> Document:
-    """In: the operator, which reads verdicts on this port; and the pods of the same audit on `ports`, if any. Out:
-    everything, as a ledger may be in any store.
+    """Return the policy of an audit. In: the operator, which reads verdicts on this port; and the pods of the same
+    audit on `ports`, if any. Out: everything, as a ledger may be in any store.
 
     `own` is the policy's metadata, `labels` are those of the pods.
     """

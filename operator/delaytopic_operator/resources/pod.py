@@ -40,7 +40,7 @@ def pod_spec(config: OperatorConfig, account: str, container: Document, volumes:
 
 
 def container_security() -> Document:
-    """Nothing that a process without privileges has no need of."""
+    """Return the rights of a container: nothing that a process without privileges has no need of."""
     return {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},

@@ -67,7 +67,7 @@ def config_map(identity: RelayIdentity, config: RelayConfig) -> Document:
 
 
 def pod_disruption_budget(identity: RelayIdentity) -> Document:
-    """At most one relay is evicted at a time.
+    """Return the budget by which at most one relay is evicted at a time.
 
     With a single relay it protects nothing and holds nothing up: no drain of a node ever waits for somebody, unlike
     with `minAvailable: 1`. So there is one for any number of relays, and scaling changes one object only. A relay that

@@ -23,7 +23,7 @@ _PART = re.compile(r"(\*|\?|(\w+)(?:-(\w+))?)(?:/([0-9]{1,4}))?", re.ASCII)
 _UNRESTRICTED: Final = ("*", "?", "*/1", "?/1")
 _FIRST_DAY: Final = date(2027, 1, 1)
 _LOOKED_AT: Final = timedelta(days=9 * 366)
-"""With two leap years in it: a line may name the 29th of February."""
+"""The time that is looked at, with two leap years in it: a line may name the 29th of February."""
 _DAY_MS: Final = 86_400_000
 _MINUTE_MS: Final = 60_000
 

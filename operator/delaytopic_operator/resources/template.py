@@ -20,7 +20,9 @@ _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCI
 
 @dataclass(frozen=True, slots=True)
 class PodTemplate:
-    """Of the pods: labels, annotations, and the fields of their spec that may be chosen, only those that are."""
+    """The template of the pods: labels, annotations, and the fields of their spec that may be chosen, only those that
+    are.
+    """
 
     labels: dict[str, str]
     annotations: dict[str, str]

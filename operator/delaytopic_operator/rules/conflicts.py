@@ -57,7 +57,7 @@ class Route:
 
     key: Key
     created_ms: int
-    """Of two, the younger gives way."""
+    """The time at which it was made: of two, the younger gives way."""
     clusters: frozenset[Hashable]
     """The names by which its Kafka cluster is known (`clusters_of`)."""
     uses: tuple[Use, ...]
@@ -66,11 +66,11 @@ class Route:
     by_class: bool = True
     """True if a class vouches for its connection: if not, it binds its own namespace only."""
     is_refused: bool = False
-    """Of what is written down: whether its DelayTopic may not be acted upon. It gives way to those that may."""
+    """True of what is written down of a DelayTopic that may not be acted upon. It gives way to those that may."""
     is_gone: bool = False
-    """Of what is written down: whether its DelayTopic is gone."""
+    """True of what is written down of a DelayTopic that is gone."""
     is_empty: bool = False
-    """Of what is gone: whether nothing of it is pending. Its own namespace may use its topics anew."""
+    """True of what is gone and has nothing pending. Its own namespace may use its topics anew."""
 
     @property
     def source(self) -> str:
@@ -133,7 +133,7 @@ class Network:
     youngest: tuple[bool, int, Key] | None = None
     """The place in the order of the route that asked last."""
     claims: dict[Topic, list[_Claim]] = field(default_factory=dict)
-    """By the names by which Kafka compares topics (`unified`)."""
+    """The claims, by the names by which Kafka compares topics (`unified`)."""
     kept: set[tuple[Key, Use]] = field(default_factory=set)
     """The uses that were written down, and are in nobody's way: they stay so, whoever comes later."""
     by_source: dict[Topic, list[Route]] = field(default_factory=dict)

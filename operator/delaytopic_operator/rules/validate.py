@@ -63,7 +63,7 @@ class QuotaUsage(NamedTuple):
     topics: int
     """The number of them."""
     partitions: int
-    """Of the topics of those that the class has room for."""
+    """The partitions of the topics of those that the class has room for."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class LeaderElection:
         return self._left_ms(self._terms.writable_ms) > 0
 
     def guard(self) -> float:
-        """For how many seconds writes may go on; raises `NotLeading`."""
+        """Return for how many seconds writes may go on; raises `NotLeading`."""
         if not self.is_leader:
             raise NotLeading("this operator does not lead, or could not renew its Lease in time: it writes nothing")
         if getattr(self._bound, "term", self._term) != self._term:

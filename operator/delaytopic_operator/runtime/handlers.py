@@ -103,7 +103,7 @@ class Watches:
             thread.join(max(0, until_ms - monotonic_ms()) / 1_000)
 
     def signs_of_life_ms(self) -> dict[Place, int]:
-        """By watch, when there was an event, or an answer to the request for them (epoch ms)."""
+        """Return by watch when there was an event, or an answer to the request for them (epoch ms)."""
         return dict(self._signs_ms)
 
     def loop_lag_ms(self) -> int:

@@ -12,9 +12,11 @@ from delaytopic_process import pages as process
 from delaytopic_process.pages import PROMETHEUS, Answer, CannotListen, Page, Pages, health_answer
 
 LONGEST_LAG_MS: Final = 300_000
-"""Of the event loop of the watches: it hangs, or could not be started for so long, say for want of a valid login."""
+"""The longest lag of the event loop of the watches: it hangs, or could not be started for so long, say for want of a
+valid login."""
 LONGEST_SILENCE_MS: Final = 600_000
-"""Of one watch, while the API server answers otherwise; a watch that is well gives a sign every 4 minutes."""
+"""The longest silence of one watch, while the API server answers otherwise; a watch that is well gives a sign every 4
+minutes."""
 LONGEST_UNREACHABLE_MS: Final = 60_000
 
 
@@ -28,7 +30,7 @@ class Health(NamedTuple):
 def liveness(
     loop_lag_ms: int, signs_of_life_ms: Mapping[Place, int], api_server_answered_ms: int, now_ms: int
 ) -> Health:
-    """Not well: only a new process helps. Times are epoch ms.
+    """Return whether the operator is well; where it is not, only a new process helps. Times are epoch ms.
 
     While the API server itself does not answer, silence means nothing, and a new process would help nobody.
     """

@@ -37,7 +37,7 @@ class Terms:
 
     @property
     def retry_ms(self) -> int:
-        """Between looks, and between renewals."""
+        """The time between looks, and between renewals."""
         return self.duration_ms // RETRIES_PER_LEASE
 
     @property

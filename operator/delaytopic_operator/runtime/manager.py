@@ -198,7 +198,9 @@ class Service:
     # -- leading
 
     def _may_run(self) -> bool:
-        """Not before everything is known: what is not yet listed would look as if it were gone."""
+        """Return whether DelayTopics may be reconciled: not before everything is known, as what is not yet listed would
+        look as if it were gone.
+        """
         return self._election.is_leader and self._resync.done_ms > 0 and not self._stopping
 
     def _pass(self, reconciler: Reconciler, key: Key, now_ms: int, asked_for_ms: int) -> Result:

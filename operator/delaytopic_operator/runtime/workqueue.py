@@ -17,7 +17,7 @@ FIRST_BACKOFF_MS: Final = 1_000
 LONGEST_BACKOFF_MS: Final = 300_000
 
 Random = Callable[[], float]
-"""At least 0 and less than 1, such as `random.random`."""
+"""A function that returns at least 0 and less than 1, such as `random.random`."""
 
 
 class Group(NamedTuple):
@@ -47,7 +47,7 @@ class WorkQueue:
         self._came_from: dict[Key, Group] = {}
         """The group that a key came back from: where it does not use the place, the next one of the group does."""
         self._groups: dict[Key, tuple[Group, ...]] = {}
-        """Of the keys that are processed, as they were when they were taken."""
+        """The groups of the keys that are processed, as they were when they were taken."""
         self._due: dict[Key, int] = {}
         self._heap: list[tuple[int, Key]] = []
         """Every entry of `_due`, and older ones that no longer count."""
@@ -131,7 +131,7 @@ class WorkQueue:
         return sum(due_ms <= now_ms for due_ms in self._due.values())
 
     def oldest_age_ms(self, now_ms: int) -> int:
-        """For how long the first key in line has been due; 0 if none is."""
+        """Return for how long the first key in line has been due; 0 if none is."""
         return max(0, now_ms - min(self._due.values(), default=now_ms))
 
     def processing(self) -> dict[Key, int]:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from delaytopic_api.values import AutoscalingMode
 
 TOLD_MS: Final = 3_600_000
-"""For so long a change by hand is told in the condition, unless a step of the operator comes first."""
+"""The time for which a change by hand is told in the condition, unless a step of the operator comes first."""
 SETTLES_MS: Final = 1_000
 """Kubernetes knows to the second when a Deployment was made."""
 

@@ -133,7 +133,7 @@ class Arrivals:
 START_MS = 45_000
 LAST_STARTS = 20
 TRUSTED_STARTS = 5
-"""With fewer, the start value is the least: an underestimate makes every burst late."""
+"""The number of starts below which the start value is the least: an underestimate makes every burst late."""
 SHORTEST_MS, LONGEST_MS = 5_000, 900_000
 """A pod that takes longer waited for something else: a node, or a partition to own."""
 MOST_PODS = 64
@@ -181,7 +181,7 @@ MANY_RECORDS = 10_000
 """Unless so many left: then batches were large."""
 FEWEST_RECORDS = 100
 BEHIND = 1_000
-"""With less to take in, a relay may have waited for records."""
+"""The number of records to take in below which a relay may have waited for them."""
 
 
 class RelayTally(NamedTuple):

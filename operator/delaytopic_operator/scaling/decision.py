@@ -23,7 +23,7 @@ class Decision:
     replicas: int
     reason: Reason
     sentence: str
-    """For the event and the status."""
+    """The sentence for the event and the status."""
     mode: AutoscalingMode
     active: ScalingCondition
     capacity: ScalingCondition
@@ -33,9 +33,9 @@ class Decision:
     """The time to ask again, at the latest."""
     decided_at_ms: int
     memory: ScalingMemory
-    """To be kept once the step was taken."""
+    """The memory to be kept once the step was taken."""
     held: ScalingMemory
-    """To be kept where no step was taken: there was none, or it was withheld or refused."""
+    """The memory to be kept where no step was taken: there was none, or it was withheld or refused."""
     assessment: Assessment | None
     """The assessment behind it; None while the source's partitions are not known."""
     by_hand: str | None = None

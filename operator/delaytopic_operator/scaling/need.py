@@ -73,10 +73,10 @@ sizes_of = lru_cache(maxsize=1_024)(Sizes)
 
 
 MOST_SPANS = 64
-"""Of a grid: intervals grow with its square."""
+"""The most spans of a grid: intervals grow with its square."""
 SUDDEN_MS = 5_000
-"""In how short a time what stands out of a wide bin is taken to fall due; the bin itself does not say. In simulation, a
-shorter time costs many more relays on a load that only swells, and a longer one makes short bursts later."""
+"""The time within which what stands out of a wide bin is taken to fall due; the bin itself does not say. In simulation,
+a shorter time costs many more relays on a load that only swells, and a longer one makes short bursts later."""
 
 
 class Span(NamedTuple):
@@ -198,9 +198,9 @@ def _density(span: Span) -> float:
 
 
 CATCH_UP_MS = 30_000
-"""Within this, what is overdue shall have left."""
+"""The time within which what is overdue shall have left."""
 READ_UP_MS = 60_000
-"""Within this, what has not been taken in shall be."""
+"""The time within which what has not been taken in shall be."""
 
 
 class NeedKind(StrEnum):
@@ -221,7 +221,7 @@ class Need:
     from_ms: int
     to_ms: int
     pressing_ms: int
-    """From when on relays can do something about it."""
+    """The time from which on relays can do something about it."""
 
 
 def needs_of_due(

@@ -107,7 +107,7 @@ class Context:
 
 
 SILENT_MS = 600_000
-"""For so long nothing must have arrived."""
+"""The time for which nothing must have arrived."""
 LEADS = 2
 """The number of lead times before a due time at which relays are started."""
 
@@ -177,9 +177,9 @@ def _new(end: int | None, before: int) -> str:
 
 
 STEP_MS = 30_000
-"""Between any two steps."""
+"""The time between any two steps."""
 STEP_DOWN_MS = 60_000
-"""Between a step and one down: each costs a rebalance."""
+"""The time between a step and one down: each costs a rebalance."""
 
 REASONS = {NeedKind.DUE: Reason.DUE, NeedKind.OVERDUE: Reason.OVERDUE, NeedKind.INGEST: Reason.INGEST}
 

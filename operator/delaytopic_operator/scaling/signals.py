@@ -61,7 +61,9 @@ class PartitionOffsets:
 
     @property
     def unread(self) -> int:
-        """Not committed as taken in, and still there: an upper bound of the work, as a horizon is read ahead."""
+        """The records that are not committed as taken in, and still there: an upper bound of the work, as a horizon is
+        read ahead.
+        """
         return max(0, self.end - max(self.committed or 0, self.log_start))
 
 
@@ -221,7 +223,7 @@ def _latest(statuses: Sequence[RelayStatus]) -> dict[int, _Seen]:
 
 
 class _Waiting:
-    """With a fixed delay, the source itself is the backlog: what waits there, and what should have left it."""
+    """The backlog of a fixed delay, which is the source itself: what waits there, and what should have left it."""
 
     def __init__(
         self, shards: Mapping[int, _Seen], offsets: SourceOffsets | None, delay_ms: int | None, now_ms: int

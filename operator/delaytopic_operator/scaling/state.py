@@ -73,7 +73,7 @@ class Peaks:
 
 VERSION: Final = 3
 MEMORY_KEY: Final = "scaling.json"
-"""In the data of the ConfigMap that holds the record of the route."""
+"""The key in the data of the ConfigMap that holds the record of the route."""
 
 
 class Backlog(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from delaytopic_api.documents import PlannedAction
 
 BROKERS_OWN: Final = -1
-"""For partitions and copies: as the broker's configuration says."""
+"""The number of partitions and copies that stands for what the broker's configuration says."""
 
 
 class TopicEvent(NamedTuple):

@@ -32,20 +32,22 @@ from delaytopic_operator.model.record import Role
 LOG_APPEND_TIME: Final = "LogAppendTime"
 DEFAULT_MAX_MESSAGE_BYTES: Final = 1_048_588
 DEAD_LETTER_HEADROOM_BYTES: Final = 64 * 1024
-"""For the headers that a dead letter has beside those of the record."""
+"""The room for the headers that a dead letter has beside those of the record."""
 OF_SOURCE: Final = {
     "cleanup.policy": "delete",
     "message.timestamp.type": LOG_APPEND_TIME,
     "retention.bytes": "-1",
 }
-"""Of a source that the operator made: nothing pending is compacted away or makes room for what is newer, and the time
-in each record is the broker's, which the audit and a fixed delay count from."""
+"""The settings of a source that the operator made: nothing pending is compacted away or makes room for what is newer,
+and the time in each record is the broker's, which the audit and a fixed delay count from."""
 OF_COMPACTED_SOURCE: Final = {**OF_SOURCE, "cleanup.policy": "compact", "retention.ms": "-1"}
-"""Of a source whose records are named by their keys: of each name the latest is kept until its tombstone."""
+"""The settings of a source whose records are named by their keys: of each name the latest is kept until its
+tombstone."""
 OF_TARGET: Final = {"message.timestamp.type": LOG_APPEND_TIME}
-"""Of a target that the operator made: the audit takes the broker's time as the time of delivery."""
+"""The settings of a target that the operator made: the audit takes the broker's time as the time of delivery."""
 OF_OUTCOMES: Final = {"cleanup.policy": "delete", "message.timestamp.type": LOG_APPEND_TIME}
-"""Of a topic of outcomes: several records of one id are of use beside each other, until retention removes them."""
+"""The settings of a topic of outcomes: several records of one id are of use beside each other, until retention removes
+them."""
 
 
 class Bucket(Protocol):

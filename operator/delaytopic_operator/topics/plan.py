@@ -67,7 +67,9 @@ def topic_state(desired: DesiredTopic, view: KafkaView, record: RouteRecord, acc
 
 
 def held(topic: TopicState, record: RouteRecord) -> TopicState:
-    """The same while something is wrong with another topic: nothing is made, and nothing newly taken over."""
+    """Return the state of a topic while something is wrong with another one: nothing is made, and nothing newly taken
+    over.
+    """
     recorded = recorded_of(topic.desired, record)
     takes_over = topic.is_managed and (recorded is None or recorded.ownership not in _OURS)
     if not topic.is_made and not takes_over:
@@ -157,9 +159,9 @@ class TopicPlan:
     """The record, the actions and the conditions about the topics of one DelayTopic."""
 
     record: RouteRecord
-    """To be written before anything is done."""
+    """The record to be written before anything is done."""
     actions: tuple[TopicAction, ...]
-    """In this order; empty with topicProvisioning StrimziKafkaTopic."""
+    """The actions, in this order; empty with topicProvisioning StrimziKafkaTopic."""
     documents: tuple[dict[str, Any], ...]
     """KafkaTopics to apply with topicProvisioning StrimziKafkaTopic; else empty."""
     obsolete: tuple[str, ...]
@@ -254,7 +256,7 @@ def _events(states: Sequence[TopicState]) -> tuple[TopicEvent, ...]:
 
 
 def _problems(settings: Settings, states: Sequence[TopicState]) -> list[TopicProblem]:
-    """Of the three topics, the source's first."""
+    """Return the problems of the three topics, the source's first."""
     routed = [topic for topic in reversed(states) if topic.desired.role is not None]
     found = [problem for topic in routed for problem in topic_problems(settings, topic)]
     return [*found, *shared_problems(settings, routed)]

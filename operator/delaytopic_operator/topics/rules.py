@@ -123,7 +123,7 @@ def _backend(status: ConditionStatus, reason: str, sentence: str) -> Condition:
 
 
 SAFE_COPIES: Final = 3
-"""From this many copies on, two of them can be asked for without standing still when one is away."""
+"""The number of copies from which on two of them can be asked for without standing still when one is away."""
 SAFE_IN_SYNC: Final = 2
 
 
@@ -245,7 +245,7 @@ def pair_problems(settings: Settings, source: Corrected, target: Corrected) -> I
 
 
 def kept_ms(config: Mapping[str, str]) -> int | None:
-    """For how long a topic keeps its records; None for ever."""
+    """Return for how long a topic keeps its records; None for ever."""
     if "delete" not in config.get("cleanup.policy", "delete"):
         return None
     retention = _number(config.get("retention.ms"))

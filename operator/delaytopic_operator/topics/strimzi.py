@@ -43,7 +43,8 @@ class StrimziTopic(NamedTuple):
 
 
 def strimzi_place(bootstrap_servers: str, namespace: str) -> StrimziPlace | None:
-    """From the address that Strimzi gives a cluster, `<cluster>-kafka-bootstrap.<namespace>.svc:9093`.
+    """Return the place that the address of a cluster of Strimzi tells,
+    `<cluster>-kafka-bootstrap.<namespace>.svc:9093`.
 
     A short address is one of the `namespace` where the relays run. None if the address is another.
     """
@@ -52,7 +53,7 @@ def strimzi_place(bootstrap_servers: str, namespace: str) -> StrimziPlace | None
 
 
 def strimzi_topics(place: StrimziPlace, documents: Iterable[Mapping[str, Any]]) -> StrimziTopics:
-    """With the KafkaTopics of the place's namespace; those of other clusters are left out."""
+    """Return the KafkaTopics of the place's namespace; those of other clusters are left out."""
     of_cluster = [
         document for document in documents if document["metadata"].get("labels", {}).get(CLUSTER_LABEL) == place.cluster
     ]

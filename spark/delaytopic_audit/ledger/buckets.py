@@ -23,7 +23,7 @@ _Key = tuple[int, int]
 
 
 class First(NamedTuple):
-    """What a run asks of a bucket, for one source partition."""
+    """A question of a run to a bucket, for one source partition."""
 
     delay_topic: int
     partition: int

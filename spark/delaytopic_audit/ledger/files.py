@@ -25,7 +25,7 @@ CONDITIONAL: Final = "fs.option.create.conditional.overwrite"
 """Hadoop's word for object stores that create a file with its last byte, and only if there is none."""
 _HADOOP: Final = "org.apache.hadoop.fs"
 _FROM_JAVA: Final = (Py4JError, PySparkException, OSError)
-"""What Java throws, and what PySpark makes of some of it; the last: Java is gone, or a link cannot be made."""
+"""The errors of Java, and what PySpark makes of some of them; the last: Java is gone, or a link cannot be made."""
 _OF_SETTINGS: Final = (
     *("IllegalArgumentException", "UnsupportedOperationException", "UnsupportedFileSystemException"),
     *("AccessDeniedException", "AccessControlException", "UnknownStoreException", "ClassNotFoundException"),

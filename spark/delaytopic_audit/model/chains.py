@@ -22,7 +22,7 @@ from delaytopic_api.recurrence import (
 )
 
 BETWEEN: Final = ":"
-"""Between the parts of a link's text; the last of them may have some more."""
+"""The sign between the parts of a link's text; the last of them may have some more."""
 _OF_RULE: Final = (*sorted(RECURRENCE_HEADERS), DELIVER_AT)
 _UNKNOWN: Final = (LookupError, ValueError, OSError)
 """Errors of a zone that this machine does not have, or has damaged."""

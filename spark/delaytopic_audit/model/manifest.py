@@ -63,7 +63,7 @@ class RulesFrom(Model):
     partition: int
     offset: int
     rules: str
-    """In the relays' words, as they commit them with their progress."""
+    """The rules in the relays' words, as they commit them with their progress."""
     assumed: bool = False
     """True: relays have told nothing of this partition, and these are the DelayTopic's."""
 
@@ -102,7 +102,7 @@ class Plan(Model):
     ranges: list[Range]
     scope: list[FirstOffset]
     generations: list[RulesFrom] = Field(default_factory=list)
-    """By partition and offset. Later runs go on with them: relays forget what is done."""
+    """The generations, by partition and offset. Later runs go on with them: relays forget what is done."""
     unjudged: list[Remarked] = Field(default_factory=list)
     """Offsets that this run or one before it does not judge; nor are outcomes of them judged."""
     doubtful: list[Remarked] = Field(default_factory=list)
@@ -194,9 +194,9 @@ class Run(Model):
     folder: str
     """The folder of its tables, relative to the ledger."""
     first_minute: int | None = None
-    """Of its records' deadlines; None without records."""
+    """The first minute of its records' deadlines; None without records."""
     last_minute: int | None = None
-    """The same."""
+    """The last minute of these."""
     commands: int
     """Rows of its table of commands."""
     buckets: Buckets | None = None
@@ -245,13 +245,13 @@ class TopicRead(Model):
     records: int
     """The number of records."""
     by_broker: int
-    """Of these, with LogAppendTime."""
+    """The number of these with LogAppendTime."""
     foreign: int
-    """Of these, not written for this source."""
+    """The number of these that were not written for this source."""
 
 
 class ClockReading(Model):
-    """For one target partition: the least of append time minus sent time. Below zero, clocks disagree."""
+    """The least of append time minus sent time of one target partition. Below zero, clocks disagree."""
 
     topic: str
     """The target topic."""
@@ -282,9 +282,9 @@ class State(Model):
     beyond_retention: int
     """Records of minutes that the ledger no longer knows."""
     restated_minutes: int
-    """Of the minutes graded now, those that an earlier run had graded."""
+    """The number of the minutes graded now that an earlier run had graded."""
     counted: list[CountedFrom] = Field(default_factory=list)
-    """Of each further threshold of the plan's rules."""
+    """The first minute of each further threshold of the plan's rules."""
     formerly: list[GradedUntil] = Field(default_factory=list)
     """Other latenesses than that of the plan's rules by which minutes are graded that count, by time."""
     telling: dict[Ending, int] = Field(default_factory=dict)

@@ -18,7 +18,7 @@ class Verdict(StrEnum):
     MISSED = "Missed"
     CANNOT_JUDGE = "CannotJudge"
     NOT_PROMISED = "NotPromised"
-    """Of one objective: this DelayTopic does not promise it."""
+    """The state of an objective that this DelayTopic does not promise."""
 
 
 class ObjectiveName(StrEnum):
@@ -37,7 +37,7 @@ class Objective(Model):
     name: str
     """Timely, Complete, Unique, NotEarly or Told; of a further threshold its name, such as Timely-100ms."""
     lateness_ms: int | None = None
-    """Of Timely and of further thresholds: later than this is late."""
+    """The bound of Timely and of further thresholds: later than this is late."""
     objective: str
     """The share that has to be good, such as `99.9%`."""
     attainment: str | None
@@ -49,7 +49,7 @@ class Objective(Model):
     verdict: Verdict
     """Met, Missed or NotPromised."""
     sentence: str
-    """For people."""
+    """The state in words, for people."""
 
 
 class Window(Model):
@@ -91,17 +91,17 @@ class Counts(Model):
     replaced: int = 0
     """Withdrawn by a later record with the same id."""
     dead_lettered: int = 0
-    """On the dead-letter topic."""
+    """The number on the dead-letter topic."""
     told: int = 0
-    """With an outcome on the topic of outcomes."""
+    """The number with an outcome on the topic of outcomes."""
     untold: int = 0
     """Ended without an outcome there, of an ending that has to be told."""
     told_twice: int = 0
-    """With more than one outcome, where `guarantee: ExactlyOnce` promises one."""
+    """The number with more than one outcome, where `guarantee: ExactlyOnce` promises one."""
     retold: int = 0
     """Outcomes beyond the first, in all."""
     untrue: int = 0
-    """With an outcome that the other topics contradict."""
+    """The number with an outcome that the other topics contradict."""
     slots: int = 0
     """Occurrences of records that recur: slots that somebody was to have a delivery for."""
     slots_missed: int = 0
@@ -143,7 +143,7 @@ class Span(Model):
     lateness: Lateness
     """Their lateness."""
     excluded: Counts | None = None
-    """Of the counts, those of records due within exclusions: what was on time, late, lost or misdirected."""
+    """The counts of records due within exclusions: what was on time, late, lost or misdirected."""
     bins: list[int]
     """Delivered records by lateness; the upper edges are the report's `binEdgesMs`, the last bin has none."""
 
@@ -172,9 +172,9 @@ class Listed(Model):
     """One record by its coordinates."""
 
     partition: int
-    """Of the source record."""
+    """The partition of the source record."""
     offset: int
-    """Of the source record."""
+    """The offset of the source record."""
     deadline_ms: int
     """The time at which it had to arrive."""
     lateness_ms: int | None = None
@@ -188,8 +188,8 @@ class Listed(Model):
     at_offset: int | None = None
     """The offset of its first arrival."""
     reason: str | None = None
-    """Of a dead letter; of an untrue outcome the word that it says; of a broken chain and of a repeated slot that slot;
-    of slots that were skipped or missed, how many, and the first of them."""
+    """The reason of a dead letter; of an untrue outcome the word that it says; of a broken chain and of a repeated slot
+    that slot; of slots that were skipped or missed, how many, and the first of them."""
 
 
 class FindingList(Model):
@@ -201,7 +201,7 @@ class FindingList(Model):
     records: int
     """The number of records; of slots that were skipped or missed, that of slots."""
     provisional: int
-    """Of these, too young to be final: a late arrival may still heal them. Losses only."""
+    """The number of these that are too young to be final: a late arrival may still heal them. Losses only."""
     listed: list[Listed]
     """The first of them by deadline, up to a bound; the ledger has all."""
 
@@ -254,7 +254,7 @@ class Exhaustion(Model):
     at_ms: int | None
     """The time; the end of what is graded when it is spent already, null when it lasts for the objective's window."""
     sentence: str
-    """For people."""
+    """The state in words, for people."""
 
 
 class ThresholdBudget(Model):
@@ -270,7 +270,7 @@ class ThresholdBudget(Model):
     budget: Budget
     """Over the objective's own window."""
     budget_before: Budget | None = None
-    """With a calendar, that of the period before; null when nothing is known of it."""
+    """The budget of the period before, with a calendar; null when nothing is known of it."""
     burn_rates: list[BurnRate] = Field(default_factory=list)
     """Shortest first."""
     exhaustion: Exhaustion | None = None
@@ -285,11 +285,11 @@ class ExcludedTime(Model):
     until_ms: int
     """End."""
     reason: str
-    """As the DelayTopic gives it."""
+    """The reason as the DelayTopic gives it."""
     records: int
     """Records that were due within it and within the window; of times that overlap, the first has them."""
     bad: int
-    """Of these, late, lost, or on another topic."""
+    """The number of these that were late, lost, or on another topic."""
 
 
 class FaultyHour(Model):
@@ -315,7 +315,7 @@ class Reading(Model):
     topics: list[TopicRead]
     """The number of records by topic."""
     clocks: list[ClockReading]
-    """By target partition."""
+    """The clocks, by target partition."""
     out_of_scope: int
     """Arrivals of source records from before the audit began."""
     ancient: int = 0
@@ -336,7 +336,7 @@ class Report(Model):
     verdict: Verdict
     """Met, Missed or CannotJudge."""
     sentence: str
-    """For people."""
+    """The state in words, for people."""
     reasons: list[str] = Field(default_factory=list)
     """Reasons why there is no verdict, one sentence each."""
     remarks: list[str] = Field(default_factory=list)
@@ -360,7 +360,7 @@ class Report(Model):
     budget: Budget | None = None
     """Over the objective's own window."""
     budget_before: Budget | None = None
-    """With a calendar, that of the period before; null when nothing is known of it."""
+    """The budget of the period before, with a calendar; null when nothing is known of it."""
     burn_rates: list[BurnRate] = Field(default_factory=list)
     """Shortest first."""
     exclusions: list[ExcludedTime] = Field(default_factory=list)
@@ -376,11 +376,12 @@ class Report(Model):
     worst_minutes: list[WorstMinute] = Field(default_factory=list)
     """Worst first; none when nothing was wrong."""
     partitions: list[PartitionCounts] = Field(default_factory=list)
-    """In order."""
+    """The partitions, in order."""
     findings: list[FindingList] = Field(default_factory=list)
     """Faults first."""
     faulty_hours: list[FaultyHour] = Field(default_factory=list)
-    """Of all that the ledger remembers, latest first, up to a bound: two audits compared tell what was found newly."""
+    """The faulty hours of all that the ledger remembers, latest first, up to a bound: two audits compared tell what was
+    found newly."""
     notes: list[str] = Field(default_factory=list)
     """Remarks that a reader has to know before trusting the figures."""
     reading: Reading | None = None

@@ -25,7 +25,7 @@ class Threshold(Model):
     """A further threshold of lateness, with an objective of its own."""
 
     name: str
-    """Of its objective."""
+    """The name of its objective."""
     lateness_ms: Milliseconds
     """A record that arrived later than this after its deadline is late for it."""
     objective: Percent

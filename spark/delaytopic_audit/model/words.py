@@ -48,7 +48,7 @@ class Kind(IntEnum):
     RESOLVED = 11
     """An outcome: the occurrence that follows was written into the source."""
     TOLD = 12
-    """What relays say on the topic of outcomes of the end of a source record; `reason` has their word for it."""
+    """The words of relays on the topic of outcomes about the end of a source record; `reason` has their word for it."""
 
 
 class Outcome(StrEnum):
@@ -61,7 +61,7 @@ class Outcome(StrEnum):
     REPLACED = "replaced"
     LOST = "lost"
     UNKNOWN = "unknown"
-    """Nothing was asked: an outcome without a source record."""
+    """The verdict of an outcome without a source record: nothing was asked."""
 
 
 class Finding(StrEnum):

@@ -33,7 +33,7 @@ from delaytopic_audit.tables.schemas import COUNTS, NAMES, PARTS
 
 PAGE: Final = "fleet.html"
 ATTEMPTS: Final = 8
-"""So often a table is read again when another audit was quicker."""
+"""The number of times that a table is read again when another audit was quicker."""
 _PART: Final = "part"
 _PATH: Final = re.compile(r"(?P<numbers>\d+)-[0-9a-f]{8}/part=(?P<part>[^/]+)/")
 _TIME: Final = pa.timestamp("us", "UTC")

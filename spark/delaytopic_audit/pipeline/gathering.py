@@ -1,4 +1,4 @@
-"""From the tables of the last commit to plain rows for reports: sums, as few for a month as for an hour."""
+"""Plain rows for reports, made of the tables of the last commit: sums, as few for a month as for an hour."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _FAULTS: Final = {
     ObjectiveName.NOT_EARLY: ("early",),
     ObjectiveName.TOLD: ("untold", "told_twice", "untrue"),
 }
-"""By usual objective the counts that break it; whatever is lost is late, too."""
+"""The counts that break each usual objective; whatever is lost is late, too."""
 _BY_SPAN: Final = 0b0011
 _BY_AGE: Final = 0b0101
 _BY_PARTITION: Final = 0b0110
-"""Of groupings by DelayTopic, span, age and partition: which of them a row is not grouped by."""
+"""The groupings by DelayTopic, span, age and partition that a row does not have."""
 
 
 @dataclass(frozen=True)

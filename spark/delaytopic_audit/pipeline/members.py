@@ -78,7 +78,7 @@ class Members:
     judged: Sequence[Judged]
     others: Sequence[State]
     telling: Mapping[int, Mapping[Ending, int]]
-    """By the numbers of those that are judged: the endings that are to be told, and since when."""
+    """The endings that are to be told, and since when, by the numbers of those that are judged."""
 
     @property
     def floor(self) -> int:

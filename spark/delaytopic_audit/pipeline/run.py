@@ -20,7 +20,7 @@ from delaytopic_audit.tables.schemas import COMMANDS, RUNS
 
 STAGING = ("extract", "extract-of-named", "graded", "withdrawn", "linked")
 EARLIER: Final = "earlier"
-"""Of a run's folder: where it puts the tables of runs before it together."""
+"""The part of a run's folder where it puts the tables of runs before it together."""
 
 
 class NobodyJudged(Exception):

@@ -1,1 +1,1 @@
-"""From Kafka to rows."""
+"""Reading: rows made of what Kafka holds."""

@@ -24,7 +24,7 @@ from delaytopic_audit.reading.settings import QUIET, client_settings, consumer_s
 
 BATCH_ROWS = 10_000
 FEWEST_RECORDS_OF_A_TASK = 20_000
-"""For fewer, another consumer costs more than it saves."""
+"""The number of records below which another consumer costs more than it saves."""
 MOST_RECORDS_OF_A_TASK = 2_000_000
 SILENCE_SECONDS = 60.0
 POLL_SECONDS = 0.1

@@ -1,4 +1,5 @@
-"""From Kafka's records to rows of the extract: the relay's own dialect, and what relays write on delivered records.
+"""Rows of the extract, decoded from Kafka's records: the relay's own dialect, and what relays write on delivered
+records.
 
 Pure: a decoder is made once for each topic, and collects columns.
 """
@@ -40,7 +41,7 @@ from delaytopic_relay.dialects import dialect_for
 _LARGEST: Final = (1 << 63) - 1
 _OF_CHAINS: Final = (TO_BE_RESOLVED, OCCURRENCE)
 LOG_APPEND_TIME: Final = 2
-"""Of the client library's kinds of timestamp the one that a broker gives."""
+"""The kind of timestamp, in the client library's words, that a broker gives."""
 
 ARROW: Final = pa.schema(
     [
@@ -71,7 +72,7 @@ class Message(SourceMessage, Protocol):
 
 
 Decode = Callable[[Any], Row]
-"""From a `Message` to a row of the extract, without the number of its DelayTopic."""
+"""A function from a `Message` to a row of the extract, without the number of its DelayTopic."""
 
 
 def decoder_for(role: Role, topic: str, config: RelayConfig, generations: Sequence[RulesFrom] = ()) -> Decode:

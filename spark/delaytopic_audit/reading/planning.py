@@ -29,8 +29,8 @@ ANEW = "begin the audit anew with --restart"
 
 
 class Offsets(NamedTuple):
-    """Of one partition: the first offset that is still there, where reading begins at first, and the last stable
-    offset, up to which transactions are decided.
+    """The offsets of one partition: the first one that is still there, where reading begins at first, and the last
+    stable offset, up to which transactions are decided.
     """
 
     low: int
@@ -61,7 +61,7 @@ class Request:
     trusts_any_clock: bool = False
     restarts: bool = False
     number: int = 1
-    """For an audit that begins anew."""
+    """The number of a DelayTopic whose audit begins anew."""
     outcomes: str | None = None
     """The topic of outcomes; None without one."""
     told: Sequence[Ending] = ()

@@ -1,4 +1,4 @@
-"""From verdicts to objectives, pages and metrics."""
+"""Reports: objectives, pages and metrics, made of verdicts."""
 
 from __future__ import annotations
 

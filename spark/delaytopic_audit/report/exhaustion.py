@@ -13,7 +13,7 @@ HOUR_MS: Final = 3_600_000
 ALERTING: Final = ((HOUR_MS, 14.4), (6 * HOUR_MS, 6.0), (72 * HOUR_MS, 1.0))
 """The long windows of the SRE workbook's alerts, each with the burn rate above which it alerts, as the chart's do."""
 LEAST_BAD: Final = 10
-"""As in the chart's alerts: one late record of a few says nothing of a pace."""
+"""The least number of bad records that tells of a pace, as in the chart's alerts: one late record of a few does not."""
 
 
 def exhaustion(budget: Budget, rates: Sequence[BurnRate], end_ms: int) -> Exhaustion | None:

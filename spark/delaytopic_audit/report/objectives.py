@@ -32,7 +32,7 @@ class MinuteCounts(NamedTuple):
     counts: Counts
     latest_ms: int | None
     excluded: Counts = NONE
-    """Of the counts of lateness, those of minutes within exclusions."""
+    """The counts of lateness of minutes within exclusions."""
     thresholds: Mapping[int, MinuteCounts] = NO_THRESHOLDS
     """The counts of lateness by further thresholds, as far as they count for those."""
 

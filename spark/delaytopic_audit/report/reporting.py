@@ -1,4 +1,4 @@
-"""From gathered rows to the report. Pure."""
+"""The report, made of gathered rows. Pure."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ class Gathered:
     """The input of a report, of bounded size: all but `ages`, `faulty` and `first_minute` is of the report's window."""
 
     first_minute: int | None
-    """Of all that are graded."""
+    """The first minute of all that are graded."""
     ages: list[MinuteCounts]
     """Sums between the starts of the windows of burn rates, each at the earlier one."""
     spans: list[MinuteCounts]
     """Sums of the window's equal parts, each at its first minute."""
     worst: list[MinuteCounts]
-    """At least the worst minutes, in any order."""
+    """The worst minutes, and perhaps others, in any order."""
     faulty: list[MinuteCounts]
     """Sums of the latest hours in which objectives of 100 % were broken, of all that are graded."""
     partitions: dict[int, Counts]
     excluded: dict[int, Counts]
-    """By place in the rules' exclusions, of the records due within them: see `objectives.OF_LATENESS`."""
+    """The counts of records due within exclusions, by place in the rules' exclusions: see `objectives.OF_LATENESS`."""
     histogram: dict[int, dict[int, int]]
     """Records by start of span and bucket."""
     findings: dict[Finding, list[Listed]]

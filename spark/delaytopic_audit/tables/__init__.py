@@ -1,1 +1,1 @@
-"""From rows to verdicts: DataFrame in, DataFrame out."""
+"""Tables: verdicts made of rows, DataFrame in, DataFrame out."""

@@ -1,4 +1,4 @@
-"""From what a run read to the rows of the ledger. DataFrame in, DataFrame out."""
+"""The rows of the ledger, made of what a run read. DataFrame in, DataFrame out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From rows of graded minutes to one judged row for each record.
+"""One judged row for each record, made of rows of graded minutes.
 
 Each row has the rules of its DelayTopic beside it, as columns of `schemas.MEMBERS`. Where the digests of a minute
 agree, each outcome stands for its ask; elsewhere asks and outcomes are joined.

@@ -1,4 +1,4 @@
-"""From the commands of an id to its chains: what follows each record that recurs, and each occurrence, and which slots
+"""The chains of an id, made of its commands: what follows each record that recurs, and each occurrence, and which slots
 of the rule lie between.
 """
 

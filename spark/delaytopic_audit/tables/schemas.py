@@ -49,7 +49,7 @@ of the record, or of its occurrence, that it comes after. Such a reason is a lin
 has, too."""
 
 READ: Final = StructType(EXTRACT.fields[1:])
-"""The same of records as a reader makes it, before it is told of which DelayTopic they are."""
+"""The extract as a reader makes it, before it is told of which DelayTopic the records are."""
 
 RECORDS: Final = _table(
     delay_topic=_INT,
@@ -151,7 +151,7 @@ CHAINED: Final = _table(
     settled_ms=_LONG,
     tells_once=_TRUTH,
 )
-"""The same, weighed: how many slots between it and what follows were missed by its policy, and how many were skipped
+"""The links, weighed: how many slots between it and what follows were missed by its policy, and how many were skipped
 against it, from `skipped_ms` on. Where nothing follows, nothing need from `ends_ms` on, and `missed` are all."""
 
 JUDGED: Final = _table(
@@ -258,7 +258,8 @@ not judge is only remembered. `telling` has the endings that a topic of outcomes
 which on an untold one is a fault; what ended after `settled_ms` may be told yet."""
 
 PLACES: Final = _table(delay_topic=_INT, partition=_INT, first_offset=_LONG, unjudged=_RANGES, forgotten=_RANGES)
-"""Of a source partition: where its audit began, the offsets that are not judged, and those that were forgotten."""
+"""The places of a source partition: where its audit began, the offsets that are not judged, and those that were
+forgotten."""
 
 GRADED: Final = _table(delay_topic=_INT, minute=_LONG, is_odd=_TRUTH, is_again=_TRUTH)
 """The minutes that a run grades: `is_odd` where asks and outcomes have to be joined, `is_again` where an earlier run

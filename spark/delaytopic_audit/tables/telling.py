@@ -1,4 +1,4 @@
-"""From judged rows and what relays tell on the topic of outcomes to what is wrong with the latter.
+"""The faults of what relays tell on the topic of outcomes, found beside judged rows.
 
 What an outcome says is held against the other topics: the record or dead letter that it names, and the command that it
 says a schedule was ended by. Whether an end was to be told follows from the judgement of the audit itself.

@@ -1,4 +1,4 @@
-"""From judged rows to counts per minute, findings by coordinates, and a histogram of lateness.
+"""Counts per minute, findings by coordinates, and a histogram of lateness, made of judged rows.
 
 Judged rows have the rules of their DelayTopic beside them, as columns of `schemas.MEMBERS`.
 """
