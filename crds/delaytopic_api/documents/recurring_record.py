@@ -89,7 +89,7 @@ class RecurringRecordSpec(Model):
     """The fate of times that were missed while relays did not run. Latest: the newest is made up for. All: each that
     is not older than catchUp. None: none."""
     catch_up: Annotated[Duration, between("1s", "8760h")] | None = None
-    """The time that missed: All goes back, such as 24h; it is given with missed: All alone."""
+    """The time that missed: All goes back, such as 24h; it is given only with that."""
     key: Annotated[str, Field(max_length=1_024)] | None = None
     """The key of the delivered records. Default: none."""
     headers: Headers = {}
