@@ -199,6 +199,7 @@ def test_the_customizations_are_merged_into_the_configuration_of_argo_cd(empty_c
     assert sorted(data) == [
         "resource.customizations.actions.delaytopic.dev_DelayTopic",
         "resource.customizations.health.delaytopic.dev_DelayTopic",
+        "resource.customizations.health.delaytopic.dev_RecurringRecord",
         "resource.customizations.ignoreDifferences.delaytopic.dev_DelayTopic",
         "url",
     ]
