@@ -19,7 +19,7 @@ from delaytopic_relay.backlog.protocol import EmptyReader, Forgotten, PendingRea
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import NOTHING, Command, DueKey, End, Leaving, Record, Reject, Schedule
 from delaytopic_relay.core.epochs import Epochs
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.core.partition import MOST_LOOKED_AT, Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress, fresh_progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan

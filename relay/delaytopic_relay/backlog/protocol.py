@@ -14,7 +14,7 @@ from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Command, DueKey, End, Leaving, Record, Schedule
 from delaytopic_relay.core.done import Done
 from delaytopic_relay.core.epochs import Epochs
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.core.partition import Share, Stored, Wanted
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan

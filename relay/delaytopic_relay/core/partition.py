@@ -28,7 +28,8 @@ from delaytopic_relay.core.commands import (
 )
 from delaytopic_relay.core.entries import Summary, due_at, sizes, summary, unnamed
 from delaytopic_relay.core.epochs import Epochs
-from delaytopic_relay.core.ids import IdEntry, IdTable
+from delaytopic_relay.core.id_states import IdEntry
+from delaytopic_relay.core.ids import IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation, Generations
 from delaytopic_relay.core.suspension import until_departure

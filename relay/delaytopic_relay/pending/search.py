@@ -16,7 +16,7 @@ from delaytopic_relay.backlog.slices import LEVELS
 from delaytopic_relay.backlog.store import Slice
 from delaytopic_relay.core.commands import Schedule, rank_of
 from delaytopic_relay.core.entries import due_at
-from delaytopic_relay.core.ids import IdState, from_entry
+from delaytopic_relay.core.id_states import IdState, from_entry
 from delaytopic_relay.errors import ConfigurationError, CorruptState, Unavailable
 from delaytopic_relay.pending.query import EVERYTHING, PendingQuery, Place
 from delaytopic_relay.pending.snapshot import ShardCopy

@@ -9,7 +9,8 @@ from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_
 
 from delaytopic_api.records import RESTATED
 from delaytopic_relay.core.commands import Record, Rewritten, Schedule
-from delaytopic_relay.core.ids import IdEntry, IdState, IdTable
+from delaytopic_relay.core.id_states import IdEntry, IdState
+from delaytopic_relay.core.ids import IdTable
 from delaytopic_relay.delivery.batches import Batch, one_by_one
 from delaytopic_relay.dialects import scheduler
 from delaytopic_relay.engine.loop import Loop

@@ -10,7 +10,7 @@ from tests.simulation.world.source_client import SimulatedSource
 from delaytopic_relay.backlog.kafka.backlog import BucketBacklog
 from delaytopic_relay.backlog.kafka.segments import decode_id
 from delaytopic_relay.backlog.protocol import Forgotten
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.core.progress import Identity, Progress
 from delaytopic_relay.core.recovery import Acceptance, Begin, Found, SourceTopic, judge
 from delaytopic_relay.engine import recovery

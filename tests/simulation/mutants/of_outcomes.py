@@ -9,7 +9,8 @@ from tests.simulation.mutants.breaking import BrokenTarget, Mutant, Patch, with_
 from delaytopic_relay.core import ids
 from delaytopic_relay.core.commands import Record
 from delaytopic_relay.core.done import NOTHING_DONE
-from delaytopic_relay.core.ids import IdEntry, IdState, IdTable
+from delaytopic_relay.core.id_states import IdEntry, IdState, from_entry
+from delaytopic_relay.core.ids import IdTable
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.delivery.outcomes import Outcomes, Places
 from delaytopic_relay.ports import GroupMetadata
@@ -27,7 +28,7 @@ def forgets_what_was_before() -> Sequence[Patch]:
 
 
 def asks_an_entry_what_has_left() -> Sequence[Patch]:
-    original = ids.from_entry
+    original = from_entry
     return [(ids, "from_entry", lambda entry, done=NOTHING_DONE: original(entry))]
 
 

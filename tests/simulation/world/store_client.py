@@ -11,7 +11,7 @@ from tests.simulation.world.kafka import Kafka
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 
 from delaytopic_relay.backlog.store import Page, Segment, Slice, StoreVersion
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import BacklogMoved, BacklogUnavailable
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from tests.support.relay.backlog.stores import slices_of
 from delaytopic_relay.backlog.redis.connection import RedisConnection, connect_redis
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import ConfigurationError
 
 

@@ -27,7 +27,7 @@ from delaytopic_relay.backlog.segments import VERSION, decode_slice_segment, enc
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place, slice_place
 from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.ids import IdEntry, from_entry
+from delaytopic_relay.core.id_states import IdEntry, from_entry
 from delaytopic_relay.errors import CorruptState
 
 KEY = SegmentSigner("shop", [b"a key of the platform's"])

@@ -17,7 +17,7 @@ from delaytopic_relay.backlog.protocol import Forgotten, PendingReader
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import Record
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, FormerLife, Plan, plan_recovery
 from delaytopic_relay.core.rules import Generation

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from delaytopic_relay.core.bucket_state import BucketState
 from delaytopic_relay.core.commands import DueKey
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 
 MOST_SPANS = 64
 """The most spans that are counted apart in one bucket; beyond, neighbours are taken together."""

@@ -10,7 +10,7 @@ from delaytopic_relay.backlog.kafka.segments import encode_id, segment_head, seg
 from delaytopic_relay.backlog.kafka.topics import BucketLog, BucketNames, BucketRecord
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
 from delaytopic_relay.core.commands import Record
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import BucketLost, ForeignRecord, SegmentError, Unavailable
 from delaytopic_relay.ports import Clock, LoopEvents
 

@@ -16,7 +16,7 @@ from delaytopic_relay.backlog.kafka.topics import BucketLog
 from delaytopic_relay.backlog.protocol import Portion
 from delaytopic_relay.backlog.signing import UNSIGNED, SegmentSigner, bucket_place
 from delaytopic_relay.backlog.store import Slice
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import CorruptState, ForeignRecord, KafkaUnavailable
 
 PATIENCE_S = 5.0

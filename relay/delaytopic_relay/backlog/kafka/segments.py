@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.entries import pack, unpack
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import ForeignRecord, SegmentError
 
 VERSION = 1

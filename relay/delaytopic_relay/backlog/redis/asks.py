@@ -12,7 +12,7 @@ from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.entries import sizes
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 
 _due_ms = attrgetter("due_ms")
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from delaytopic_relay.backlog.store import Slice, StoreVersion
 from delaytopic_relay.core.bucket_state import number_of
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import ConfigurationError, CorruptState
 
 NO_VERSION = b""  # how the scripts say that a shard has none

@@ -16,7 +16,7 @@ from delaytopic_relay.backlog.slices import CASCADE_MS
 from delaytopic_relay.backlog.store import BacklogStore, PutRefused, Slice
 from delaytopic_relay.core.commands import Record, Schedule
 from delaytopic_relay.core.entries import sizes
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import (
     BacklogMoved,
     BacklogUnavailable,

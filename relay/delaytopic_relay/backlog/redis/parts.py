@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from delaytopic_relay.backlog.store import Segment, StoreVersion
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 
 MAX_ITEMS = 1000  # segments and ids in a script; above 7,999 arguments at once, Lua's unpack fails
 MAX_BYTES = 2 << 20  # of segments in a script: some 5 ms of Redis' one thread

@@ -26,7 +26,7 @@ from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.signing import MARK_BYTES, UNSIGNED, SegmentSigner, slice_place
 from delaytopic_relay.backlog.store import Page, Slice, StoreVersion
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import ForeignRecord
 
 PORTION_BYTES = 256 << 10

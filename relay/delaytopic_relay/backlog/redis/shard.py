@@ -18,7 +18,7 @@ from delaytopic_relay.backlog.store import END_MS, Page, Segment, Slice, StoreVe
 from delaytopic_relay.core.calendar import bytes_of
 from delaytopic_relay.core.commands import Schedule
 from delaytopic_relay.core.entries import SCHEDULE_BYTES, sizes, summary
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.core.partition import ShardCore, Share, Stored
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.rules import Generation

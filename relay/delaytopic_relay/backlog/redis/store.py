@@ -36,7 +36,7 @@ from delaytopic_relay.backlog.redis.layout import (
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS, Part, split, versions_between
 from delaytopic_relay.backlog.redis.preflight import free_bytes
 from delaytopic_relay.backlog.store import Page, PutRefused, Segment, Slice, StoreVersion, moved
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import BacklogFull, CorruptState
 
 ID_PAGE = 1_000

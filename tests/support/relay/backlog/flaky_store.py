@@ -8,7 +8,7 @@ from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.world import World
 
 from delaytopic_relay.backlog.store import Page, Segment, Slice, StoreVersion
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import BacklogUnavailable
 
 

@@ -12,7 +12,7 @@ from delaytopic_api.relay import PendingList
 from delaytopic_relay.backlog.protocol import Portion, SliceGone
 from delaytopic_relay.backlog.segments import decode_segment
 from delaytopic_relay.backlog.store import Slice, StoreVersion
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 
 AS_OF_MS = 1_795_269_600_000
 

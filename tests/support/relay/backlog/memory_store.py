@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from delaytopic_relay.backlog.redis.layout import stored_bytes
 from delaytopic_relay.backlog.store import Page, PutRefused, Segment, Slice, StoreVersion, moved
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 
 
 @dataclass(slots=True)

@@ -9,16 +9,16 @@ from tests.support.relay.schedules import cancel, key_of, reject, schedule
 from delaytopic_api.relay import Ending
 from delaytopic_relay.core.commands import NOTHING_DELIVERED, Cancel, DueKey, End, Schedule
 from delaytopic_relay.core.done import Done
-from delaytopic_relay.core.ids import (
+from delaytopic_relay.core.id_states import (
     Effect,
     IdEntry,
     IdState,
-    IdTable,
     apply_cancel,
     apply_done,
     apply_schedule,
     from_entry,
 )
+from delaytopic_relay.core.ids import IdTable
 
 NAME = b"id"
 PENDING = IdState(10, False, DueKey(500, 10), False)

@@ -7,7 +7,8 @@ from tests.support.relay.schedules import cancel, key_of, schedule
 
 from delaytopic_relay.core.commands import Cancel, Command, DueKey, Postpone, Rewritten, Schedule
 from delaytopic_relay.core.done import Done
-from delaytopic_relay.core.ids import IdEntry, IdState, IdTable, apply_postpone, from_entry
+from delaytopic_relay.core.id_states import IdEntry, IdState, apply_postpone, from_entry
+from delaytopic_relay.core.ids import IdTable
 
 A = b"a"
 PENDING = IdState(10, False, DueKey(500, 10), False)

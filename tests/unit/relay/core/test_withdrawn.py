@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.support.properties import QUICK
 
 from delaytopic_relay.core.commands import DueKey
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.core.withdrawn import MOST_SPANS, Withdrawn
 
 

@@ -22,7 +22,7 @@ from delaytopic_relay.backlog.segments import encode_segment
 from delaytopic_relay.backlog.store import END_MS, Segment, Slice, StoreVersion
 from delaytopic_relay.core.commands import DueKey, Schedule
 from delaytopic_relay.core.done import Done
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.core.partition import Stored
 from delaytopic_relay.errors import BacklogUnavailable, CorruptState
 from delaytopic_relay.pending.query import PendingQuery

@@ -17,7 +17,7 @@ from delaytopic_relay.backlog.redis.layout import encode_version, stored_bytes
 from delaytopic_relay.backlog.redis.parts import MAX_ITEMS
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 from delaytopic_relay.backlog.store import BacklogStore, Segment, Slice, StoreVersion
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import BacklogMoved, BacklogUnavailable, ConfigurationError, CorruptState
 
 pytestmark = pytest.mark.integration

@@ -7,7 +7,7 @@ from tests.support.relay.backlog.stores import Store, slices_of
 
 from delaytopic_relay.backlog.redis.layout import stored_bytes
 from delaytopic_relay.backlog.store import END_MS, BacklogStore, Page, Segment, Slice, StoreVersion
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import BacklogMoved
 
 SHARD = 3

@@ -20,7 +20,7 @@ from delaytopic_relay.backlog.redis.layout import ShardKeys
 from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS
 from delaytopic_relay.backlog.redis.store import RedisBacklogStore
 from delaytopic_relay.backlog.store import BacklogStore, PutRefused, Segment, Slice, StoreVersion
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import BacklogMoved, BacklogUnavailable, OversizedAnswer
 
 pytestmark = pytest.mark.integration

@@ -8,7 +8,7 @@ import pytest
 from tests.support.relay.backlog.stores import Store, slices_of
 
 from delaytopic_relay.backlog.store import BacklogStore, Segment, Slice, StoreVersion
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import BacklogMoved
 
 SHARD = 3

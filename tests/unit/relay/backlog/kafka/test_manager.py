@@ -19,7 +19,7 @@ from delaytopic_relay.backlog.signing import MAGIC, UNSIGNED, SegmentSigner, buc
 from delaytopic_relay.core.bucket_state import BucketsState, BucketState
 from delaytopic_relay.core.commands import NOTHING_DELIVERED
 from delaytopic_relay.core.entries import size
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.core.progress import Progress
 from delaytopic_relay.core.recovery import Bounds, Plan
 

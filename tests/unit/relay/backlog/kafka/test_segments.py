@@ -14,7 +14,7 @@ from delaytopic_relay.backlog.kafka.segments import (
     segment_schedules,
 )
 from delaytopic_relay.core.commands import Schedule
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import ForeignRecord, SegmentError
 
 MARK = 1 << 63

@@ -5,7 +5,7 @@ from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.backlog.stores import slices_of
 
 from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 from delaytopic_relay.errors import BacklogMoved
 
 NEAR = Slice(1000, 1000)

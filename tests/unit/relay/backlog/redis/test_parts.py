@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from delaytopic_relay.backlog.redis.parts import MAX_BYTES, MAX_ITEMS, Part, split, versions_between
 from delaytopic_relay.backlog.store import Segment, Slice, StoreVersion
-from delaytopic_relay.core.ids import IdEntry
+from delaytopic_relay.core.id_states import IdEntry
 
 NEAR = Slice(1000, 1000)
 ENTRY = IdEntry(1, 2, 3)
