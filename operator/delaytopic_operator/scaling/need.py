@@ -54,7 +54,7 @@ class Sizes:
 
     def fit(self, need: float) -> int:
         """Return the smallest size that can do `need` times the work of one relay; the largest if none can."""
-        enough = (size for size in self.allowed if power(self.partitions, size) >= need - ROUNDING)
+        enough = (size for size in self.allowed if self.power(size) + ROUNDING >= need)
         return next(enough, self.allowed[-1])
 
     def outgrown_by(self, relays: int) -> float:

@@ -53,3 +53,19 @@ def test_a_minimum_that_is_not_useful_is_raised_to_the_next_useful_size() -> Non
 def test_no_size_is_above_the_limit_even_if_the_minimum_is() -> None:
     assert Sizes(partitions=12, least=5, most=5).allowed == (5,)
     assert Sizes(partitions=12, least=9, most=5).allowed == (5,)
+
+
+@given(
+    partitions=st.integers(1, 40),
+    least=st.integers(0, 40),
+    most=st.none() | st.integers(1, 40),
+    relays=st.integers(0, 45),
+    need=st.floats(0, 45),
+)
+@QUICK
+def test_a_need_outgrows_relays_exactly_if_it_gets_a_larger_size(
+    partitions: int, least: int, most: int | None, relays: int, need: float
+) -> None:
+    sizes = Sizes(partitions, least, most)
+
+    assert (need > sizes.outgrown_by(relays)) == (sizes.fit(need) > relays)
