@@ -46,7 +46,7 @@ class Audited:
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((2, 25), id="two seeds"),
+        pytest.param((2, 50), id="two seeds"),
         pytest.param((20, 200), id="twenty seeds", marks=pytest.mark.nightly),
     ],
 )
