@@ -22,6 +22,12 @@ from delaytopic_audit.reading.settings import QUIET
 
 TIMEOUT_SECONDS = 20.0
 SLICE_SECONDS = 1.0
+PAUSE_SECONDS = 0.1
+_PASSES = (
+    *(KafkaError._TIMED_OUT, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE),
+    *(KafkaError.NOT_COORDINATOR, KafkaError.UNSTABLE_OFFSET_COMMIT),
+)
+"""The errors of a group whose coordinator starts or moves, or whose transaction is open: they pass by themselves."""
 
 
 class KafkaFacts:
@@ -142,14 +148,18 @@ def _committed(consumer: Consumer, places: list[TopicPartition]) -> list[TopicPa
     deadline_s = time.monotonic() + TIMEOUT_SECONDS
     while True:
         try:
-            return consumer.committed(places, timeout=SLICE_SECONDS)
+            found = consumer.committed(places, timeout=SLICE_SECONDS)
+            passing = next((place.error for place in found if place.error in _PASSES), None)
+            if passing is None:
+                return found
+            raise KafkaException(passing)
         except KafkaException as error:
-            # The library looks for the coordinator again and again, and tells in a poll alone that it may not.
-            told = consumer.poll(0)
-            if told is not None and (refused := told.error()) is not None and not refused.retriable():
-                raise KafkaException(refused) from error
-            if error.args[0].code() != KafkaError._TIMED_OUT or time.monotonic() > deadline_s:
+            if error.args[0] not in _PASSES or time.monotonic() > deadline_s:
                 raise
+            # The library looks for the coordinator again and again, and tells in a poll alone that it may not.
+            told = consumer.poll(PAUSE_SECONDS)
+            if told is not None and (refused := told.error()) is not None and refused not in _PASSES:
+                raise KafkaException(refused) from error
 
 
 def _topic_of(key: Any) -> str:
