@@ -296,7 +296,7 @@ class State(Model):
 class Commit(Model):
     """The end of a run, with the tables that it wrote. Readers list commits, never folders."""
 
-    schema_version: Literal[4] = 4
+    schema_version: Literal[5] = 5
     sequence: int
     """The number of the run."""
     folder: str

@@ -86,6 +86,7 @@ def bytes_and_fates(
     return size, (counts.asked, counts.delivered, counts.cancelled, counts.lost)
 
 
+@pytest.mark.nightly  # each day the choice of buckets is held by units, and verdicts by every audit of ids
 @pytest.mark.takes_long("carries out four runs")
 def test_an_hour_after_thirty_days_reads_as_many_bytes_of_commands_as_after_one(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
