@@ -46,7 +46,9 @@ def team(platform: InstalledPlatform, make_team: MakeTeam) -> Iterator[Team]:
     for name in IDLE:
         team.await_condition(name, "TopicsReady", seconds=240)
     yield team
-    platform.kubectl("delete", "delaytopic", "--all", "-n", team.namespace, "--timeout=4m")
+    platform.kubectl("delete", "delaytopic", "--all", "-n", team.namespace, "--wait=false")
+    for name in (BUSY, *IDLE):
+        team.await_gone(name, seconds=240)
     platform.kubectl("delete", "delayclass", TOGETHER, "--timeout=1m")
 
 

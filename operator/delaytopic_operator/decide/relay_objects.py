@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from delaytopic_api.documents import Settings
-from delaytopic_api.values import Suspend
+from delaytopic_api.values import AutoscalingMode, Suspend
 from delaytopic_operator.decide import revoked
 from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.decide.plan import Action, Apply, Delete
@@ -87,6 +87,9 @@ def replicas(seen: Observation, settings: Settings, decision: Decision | None) -
     if seen.fleet.deployment is not None:
         return seen.fleet.desired
     scaling = settings.autoscaling
+    if scaling.mode is not AutoscalingMode.OPERATOR:
+        # The limits are the operator's own: somebody who asks for none has none, not even for a moment.
+        return scaling.replicas
     most = scaling.max_replicas if scaling.max_replicas is not None else max(scaling.replicas, scaling.min_replicas)
     return min(max(scaling.replicas, scaling.min_replicas), most)
 

@@ -127,6 +127,24 @@ def test_once_its_topics_are_there_relays_are_made_what_they_need_before_them() 
 
 
 @pytest.mark.parametrize(
+    ("autoscaling", "replicas", "begun"),
+    [({"mode": "Fixed"}, 0, 0), ({"mode": "Fixed", "minReplicas": 2}, 3, 3), ({"mode": "External"}, 0, 0), ({}, 0, 1)],
+)
+def test_relays_begin_with_the_number_that_is_asked_for_and_within_limits_only_where_the_operator_decides(
+    autoscaling: dict[str, Any], replicas: int, begun: int
+) -> None:
+    found = look(living(autoscaling=autoscaling, relay={"replicas": replicas}), objects=[], fleet=NO_FLEET)
+
+    (made,) = (
+        action.document["spec"]["replicas"]
+        for action in plan(found).actions
+        if isinstance(action, Apply) and action.document["kind"] == "Deployment"
+    )
+
+    assert made == begun
+
+
+@pytest.mark.parametrize(
     "changes",
     [
         {"topics": None, "topics_problem": Problem("KafkaUnreachable", "away", passing=True)},
