@@ -113,7 +113,7 @@ class Backlog:
         return Moved(rate, memory)
 
     def _wait_until_caught_up(self, watch: Watch) -> int:
-        """Until the relay says that it has delivered what was due a moment before; returns that moment."""
+        """Wait until the relay says that it has delivered what was due a moment before; returns that moment."""
         due_ms = sorted(self._due_ms[: self._records])
         settled_ms = 0
 

@@ -23,7 +23,7 @@ from delaytopic_api.records import DELIVER_COUNT, DELIVER_EVERY, DELIVER_FROM, D
 from delaytopic_api.values import Dialect
 
 LEAD_MS: Final = 20_000
-"""Until the first is due: all are produced and read by then."""
+"""The time until the first is due: all are produced and read by then."""
 PATIENCE_S: Final = 120.0
 
 

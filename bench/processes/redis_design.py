@@ -34,7 +34,7 @@ SESSION_MS = 6_000
 AS_DESCRIBED = 10, 1.0
 """The records of a poll, and the seconds between two."""
 AT_ONCE = 1_000, 0.0
-"""More in one answer would keep Redis from everything else."""
+"""The most in one answer: more would keep Redis from everything else."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode

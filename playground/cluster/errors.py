@@ -8,7 +8,7 @@ SHOWN_LINES = 15
 
 
 class ClusterError(Exception):
-    """Anything that keeps a cluster from being there."""
+    """An error that keeps a cluster from being there."""
 
 
 class MachineLacks(ClusterError):

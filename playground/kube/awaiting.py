@@ -37,7 +37,7 @@ def await_object(client: KubeClient, path: str, holds: Holds, *, seconds: float 
 
 
 def await_gone(client: KubeClient, path: str, *, seconds: float = 30.0) -> None:
-    """Until there is no such object; raises NotInTime."""
+    """Wait until there is no such object; raises NotInTime."""
     await_object(client, path, lambda found: found is None, seconds=seconds)
 
 

@@ -21,7 +21,7 @@ class Helm:
     """Runs helm with a home of its own, so that nothing of this machine's user gets in."""
 
     def __init__(self, program: Path, home: Path, kubeconfig: Path | None = None) -> None:
-        """Without a kubeconfig it can render and lint, but not install."""
+        """Take the program; without a kubeconfig it can render and lint, but not install."""
         self._program = program
         self._kubeconfig = kubeconfig
         self._environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "HELM_DEBUG": "false"}

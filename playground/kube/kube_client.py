@@ -21,7 +21,7 @@ MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 ANSWER_SECONDS = 30.0
 _load: Any = kubernetes_config
-"""Without types of its own."""
+"""The module, which has no types of its own."""
 
 
 class RequestRefused(Exception):

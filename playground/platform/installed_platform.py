@@ -118,7 +118,7 @@ class InstalledPlatform:
             self.await_ready(name, seconds=240)
 
     def await_ready(self, name: str, seconds: float = 120.0) -> None:
-        """Until all pods of Kafka, or of Redis, are ready."""
+        """Wait until all pods of Kafka, or of Redis, are ready."""
         path = f"/apis/apps/v1/namespaces/{INFRASTRUCTURE}/statefulsets/{name}"
 
         def holds(found: Object | None) -> bool:
@@ -158,7 +158,7 @@ class InstalledPlatform:
         return f"/apis/apps/v1/namespaces/{RELAY_NAMESPACE}/deployments/{relays_name(Key(team, name))}"
 
     def await_relays(self, team: str, name: str, replicas: int, seconds: float = 120.0) -> None:
-        """Until so many relays of the present configuration run, and no others."""
+        """Wait until so many relays of the present configuration run, and no others."""
         await_rollout(self.client, RELAY_NAMESPACE, relays_name(Key(team, name)), replicas, seconds=seconds)
 
     def audit(self, team: str, name: str, run: str) -> Object:

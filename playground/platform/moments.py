@@ -25,5 +25,7 @@ def end_of_minute_ms(moment_ms: int) -> int:
 
 
 def await_audit_of(last_due_ms: int, *, lateness_ms: int) -> None:
-    """Until an audit that starts now judges a record due then: the SLO's lateness and a minute after its minute."""
+    """Wait until an audit that starts now judges a record due then: the SLO's lateness and a minute after its
+    minute.
+    """
     await_moment(end_of_minute_ms(last_due_ms) + lateness_ms + MINUTE_MS + SPARE_MS)

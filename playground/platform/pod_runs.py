@@ -40,7 +40,7 @@ class PodRun:
         return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
 
     def await_running(self, seconds: float = 60.0) -> None:
-        """Until it runs, or has ended already."""
+        """Wait until it runs, or has ended already."""
         await_object(self.client, self.path, lambda found: _phase(found) in ("Running", *POD_ENDS), seconds=seconds)
 
     def message(self, seconds: float) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def _parts(lines: Iterator[str]) -> Iterator[Part]:
 
 
 def _steps(lines: Iterator[str]) -> Iterator[Part]:
-    """Up to the end of the block, which is included."""
+    """Yield the steps up to the end of the block, which is included."""
     step: Step | None = None
     for line in lines:
         if line.startswith(PROMPT):

@@ -51,7 +51,7 @@ from delaytopic_relay.telemetry.gc_control import GarbageCollector
 from delaytopic_relay.telemetry.telemetry import Telemetry
 
 RECEIPT_BYTES = 400
-"""More than a receipt with the longest topic name takes in a record."""
+"""The room for a receipt with the longest topic name in a record."""
 WAIT_MS = 1_000
 
 log = structlog.get_logger()

@@ -141,9 +141,18 @@ def _made(kubectl: Kubectl, place: str, unseen: set[str]) -> list[Document]:
 
 def _config(kubectl: Kubectl, documents: Documents, notes: list[str]) -> OperatorConfig:
     """Return the settings of the operator that looks after the documents; the defaults when none can be told."""
-    several = False
-    for search in (kubectl, kubectl.within(OperatorConfig().namespace)):
-        everywhere = ["--all-namespaces"] if search is kubectl else []
+    configs = _operators(kubectl)
+    chosen = configs if len(configs) == 1 else [each for each in configs if _looks_after(each, documents)]
+    if len(chosen) == 1:
+        return chosen[0]
+    seen = "settings of several operators are" if configs else "the operator's settings are not"
+    notes.append(f"{seen} to be seen: the defaults are taken, or name some: --operator-config")
+    return OperatorConfig()
+
+
+def _operators(kubectl: Kubectl) -> list[OperatorConfig]:
+    """Return the settings of all operators; where that is forbidden, of those in the usual namespace."""
+    for search, everywhere in ((kubectl, ["--all-namespaces"]), (kubectl.within(OperatorConfig().namespace), [])):
         try:
             found = search.items("configmaps", *everywhere, f"--selector={OPERATOR}")
         except KubectlFailed as error:
@@ -151,14 +160,8 @@ def _config(kubectl: Kubectl, documents: Documents, notes: list[str]) -> Operato
                 raise
             continue
         texts = [each["data"][CONFIG_KEY] for each in found if CONFIG_KEY in (each.get("data") or {})]
-        configs = [parsed_config(text, "the operator's ConfigMap") for text in texts]
-        chosen = configs if len(configs) == 1 else [each for each in configs if _looks_after(each, documents)]
-        if len(chosen) == 1:
-            return chosen[0]
-        several = several or len(configs) > 1
-    seen = "settings of several operators are" if several else "the operator's settings are not"
-    notes.append(f"{seen} to be seen: the defaults are taken, or name some: --operator-config")
-    return OperatorConfig()
+        return [parsed_config(text, "the operator's ConfigMap") for text in texts]
+    return []
 
 
 def _looks_after(config: OperatorConfig, documents: Documents) -> bool:

@@ -76,7 +76,9 @@ class _Translation:
         return kept | ({KEY: rules} if rules else {})
 
     def _resolved(self, part: Schema) -> Schema:
-        """Without references and without null, which is for absent fields; a field's own description wins."""
+        """Return a part without references and without null, which is for absent fields; a field's own description
+        wins.
+        """
         beside = {name: value for name, value in part.items() if name not in ("$ref", "anyOf", "title")}
         if "$ref" in part:
             return self._resolved(self._definitions[part["$ref"].rpartition("/")[2]]) | beside

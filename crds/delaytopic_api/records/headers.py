@@ -105,7 +105,8 @@ DEAD_LETTER_AT: Final = "dead-letter-at"
 DEAD_LETTER_VALUE_OMITTED: Final = "dead-letter-value-omitted"
 """The size of the value in bytes, when the dead-letter topic refused that, too."""
 DEAD_LETTER_SOURCE_UNTIL: Final = "dead-letter-source-until"
-"""Until when the source keeps the record whose value is missing: an instant (RFC 3339, UTC), or `UNLIMITED`."""
+"""The time until which the source keeps the record whose value is missing: an instant (RFC 3339, UTC), or
+`UNLIMITED`."""
 UNLIMITED: Final = "unlimited"
 """The source deletes nothing."""
 

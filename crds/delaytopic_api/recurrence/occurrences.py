@@ -16,7 +16,8 @@ from delaytopic_api.recurrence.rules import LAST_SLOT_MS, Missed, Recurrence, Ru
 from delaytopic_api.recurrence.zones import ZONES, Zones
 
 MOST_MISSED_COUNTED: Final = 1_000
-"""More missed slots of one record at a time count as so many: a rule of seconds has half a million in a week."""
+"""The most missed slots of one record at a time that are counted; more count as so many: a rule of seconds has half a
+million in a week."""
 _HEADER: Final = re.compile(rb"([0-9]{1,9}):([0-9]{1,15})")
 _FIRST_STEP_MS: Final = 1_000
 
@@ -65,9 +66,9 @@ class Passed(NamedTuple):
     """The slots between an instant and the occurrence that follows."""
 
     missed: int
-    """Those that the policy for missed slots left out."""
+    """The number of slots that the policy for missed ones left out."""
     skipped: int = 0
-    """Those that it would have delivered."""
+    """The number of slots that it would have delivered."""
     skipped_ms: int | None = None
     """The first of these."""
 

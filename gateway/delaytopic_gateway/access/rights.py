@@ -57,7 +57,7 @@ class Caller(NamedTuple):
 
 
 ANYBODY: Final = Caller("")
-"""Whoever is at a machine where everybody may do everything."""
+"""The caller at a machine where everybody may do everything."""
 CALLER: ContextVar[Caller] = ContextVar("caller")
 """The caller of the request that is being answered, also in the thread that does it."""
 

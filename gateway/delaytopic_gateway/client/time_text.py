@@ -13,7 +13,7 @@ _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|
 _LONG_SPAN = re.compile(r"(?:(\d{1,4})w)?(?:(\d{1,5})d)?(.*)", re.ASCII | re.DOTALL)
 _DAY_MS = 86_400_000
 _MOST_DIGITS = 30
-"""More than a time has in any unit; Python refuses to read thousands."""
+"""The most digits that are read, more than a time has in any unit; Python refuses to read thousands."""
 
 
 def instant_ms(text: str) -> int:

@@ -29,7 +29,7 @@ OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/names
 DEFAULT_NAMESPACE: Final = "delaytopic-system"
 
 _load: Any = kubernetes_config
-"""Without types of its own."""
+"""The module, which has no types of its own."""
 
 
 class ApiServer:

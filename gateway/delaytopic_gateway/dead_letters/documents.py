@@ -57,7 +57,8 @@ class DeadLetterDocument(Model):
     omitted_bytes: int | None = None
     """The size of a value that the relay left out, as it was too large for the dead-letter topic, too."""
     source_until: str | None = None
-    """Until when the source topic keeps such a value: an instant, or unlimited; null where that is not known."""
+    """The time until which the source topic keeps such a value: an instant, or unlimited; null where that is not
+    known."""
     sent_again: bool | None = None
     """True if it was sent again; null where the gateway may not know."""
     cannot_be_sent: str | None = None

@@ -59,7 +59,7 @@ class Letter(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """About how much memory it takes."""
+        """The memory that it takes, about."""
         return LETTER_BYTES + len(self.key or b"") + getsizeof(self.said.detail)
 
 

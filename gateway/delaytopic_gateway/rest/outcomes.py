@@ -15,7 +15,7 @@ from delaytopic_gateway.service.gateway import Gateway, hidden_headers
 from delaytopic_process.errors import InputError
 
 LONGEST_WAIT_S: Final = 20.0
-"""Less than clients wait for an answer."""
+"""The longest wait, less than clients wait for an answer."""
 PlaceInSource = Annotated[
     str,
     Path(

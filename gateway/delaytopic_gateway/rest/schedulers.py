@@ -65,7 +65,7 @@ class Schedule(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """About how much memory it takes."""
+        """The memory that it takes, about."""
         texts = sum(map(len, (self.id, self.topic, self.target_topic, self.target_key)))
         return SCHEDULE_BYTES + texts + len(self.value or b"")
 

@@ -27,7 +27,7 @@ class SourceEnds:
 
     offsets: Mapping[int, PartitionOffsets]
     stable: Mapping[int, int]
-    """Up to where relays can read: the end, or the first record of an open transaction."""
+    """The offset up to which relays can read: the end, or the first record of an open transaction."""
     as_of_ms: int
     """The time at which they were read."""
 

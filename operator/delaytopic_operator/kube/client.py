@@ -23,7 +23,7 @@ WriteGuard = Callable[[], float]
 
 
 class Sink(Protocol):
-    """Whoever wants to know what the API server answered to a write."""
+    """A listener to what the API server answered to a write."""
 
     def written(self, document: Document) -> object:
         """The object is so now."""

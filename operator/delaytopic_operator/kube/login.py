@@ -17,14 +17,16 @@ from delaytopic_operator.errors import ConfigurationError
 USER_AGENT = "delaytopic-operator"
 
 _load: Any = kubernetes_config
-"""Without types of its own."""
+"""The module, which has no types of its own."""
 
 
 class ClusterLogin:
     """One login for all connections; thread-safe. Tokens are read again from their files, and asked for again."""
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
-        """Without `kubeconfig`: that of the pod's ServiceAccount. Raises `ConfigurationError`."""
+        """Take a kubeconfig; without one, the login is that of the pod's ServiceAccount. Raises
+        `ConfigurationError`.
+        """
         self._lock = Lock()
         self._configuration: Any = Configuration()
         try:

@@ -39,7 +39,7 @@ class Result:
     cluster: str | None = None
     """The Kafka cluster that the look was about, by its bootstrap servers; None where it was about none."""
     others: Collection[Key] = ()
-    """Others to look at now: what they wait for is there."""
+    """The other DelayTopics to look at now: what they wait for is there."""
 
 
 class Reconciler(Protocol):

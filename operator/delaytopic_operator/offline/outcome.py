@@ -78,7 +78,7 @@ class TopicOutcome:
     relays: str | None = None
     notes: Sequence[str] = ()
     in_files: bool = True
-    """Else it is one of the cluster's, which a class of the files concerns."""
+    """False: it is one of the cluster's, which a class of the files concerns."""
 
     def to_json(self, *, documents: bool) -> dict[str, Any]:
         """Return the document that `-o json` prints."""
@@ -109,7 +109,7 @@ class RecurringOutcome:
     """The next times by its rule, without jitter."""
     notes: Sequence[str] = ()
     in_files: bool = True
-    """Else it is one of the cluster's, whose DelayTopic the files concern."""
+    """False: it is one of the cluster's, whose DelayTopic the files concern."""
 
     def to_json(self, *, documents: bool) -> dict[str, Any]:
         """Return the document that `-o json` prints."""
@@ -133,7 +133,7 @@ class Outcome:
     against: str
     """The side of comparison: a cluster, or nothing."""
     steps: Sequence[Step]
-    """About classes and namespaces."""
+    """The steps about classes and namespaces."""
     topics: Sequence[TopicOutcome]
     recurring: Sequence[RecurringOutcome] = ()
     notes: Sequence[str] = ()
@@ -143,7 +143,7 @@ class Outcome:
 
     @property
     def judgements(self) -> list[Judgement]:
-        """Those of all objects."""
+        """The judgements of all objects."""
         return [*(each.judgement for each in self.topics), *(each.judgement for each in self.recurring)]
 
     @property

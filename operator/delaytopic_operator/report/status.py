@@ -138,7 +138,7 @@ def _significant(status: Mapping[str, Any]) -> object:
 
 
 def _steady(part: object) -> object:
-    """Without what only says when something was looked at."""
+    """Return a part without what only says when something was looked at."""
     if isinstance(part, Mapping):
         return {name: _steady(value) for name, value in part.items() if name not in _VOLATILE and value is not None}
     if isinstance(part, list | tuple):

@@ -36,7 +36,7 @@ class Sizes:
 
     @cached_property
     def max_useful(self) -> int:
-        """More than this cannot help, or is not allowed."""
+        """The size beyond which no relay can help, or is allowed."""
         most = self.partitions if self.most is None else min(self.partitions, self.most)
         return max((size for size in useful_sizes(self.partitions) if size <= most), default=1)
 

@@ -78,7 +78,7 @@ class Summary(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """About the memory that the largest of some schedules takes, and all of them. No entry is longer than that."""
+    """The memory, about, that the largest of some schedules takes, and all of them. No entry is longer than that."""
 
     largest: int
     total: int

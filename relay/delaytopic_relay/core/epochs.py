@@ -29,7 +29,7 @@ class Epochs:
         self._behind = progress.position - progress.identity.gap if known else start
         """The offset behind the last record that was taken in. No other record lies between it and what was read."""
         self._starts: deque[EpochStart] = deque()
-        """Those of records that were not below the last position that was asked about."""
+        """The starts of epochs of records that were not below the last position that was asked about."""
         self._last = -1
         """The epoch of what was read last."""
 

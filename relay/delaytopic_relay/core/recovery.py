@@ -206,8 +206,8 @@ class Plan(NamedTuple):
     not yet due is missed.
     """
     lost_records: int | None = None
-    """About how many pending records were lost with a former topic in whose place this one was accepted; None where
-    none was."""
+    """The number, about, of pending records that were lost with a former topic in whose place this one was accepted;
+    None where none was."""
     backend_changed: bool = False
     """The backlog is on another backend, from which it moves here by being read again."""
     rules_wait: str | None = None

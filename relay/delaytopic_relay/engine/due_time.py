@@ -11,7 +11,9 @@ class DueTime:
     """Asks the second clock now and then, and waits for none of its answers."""
 
     def __init__(self, clock: Clock, second: SecondClock | None, *, suspended: bool) -> None:
-        """Without a second clock the own one is believed; while delivery is `suspended`, nothing is due."""
+        """Take a clock, and a second one; without it the own one is believed; while delivery is `suspended`, nothing is
+        due.
+        """
         self._clock = clock
         self._second = second
         self._suspended = suspended

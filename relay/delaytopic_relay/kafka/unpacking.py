@@ -26,7 +26,7 @@ LOOK_S = 5.0
 """The time for a look behind the last offset that was asked for: more than a relay reads ahead before it commits for
 the first time."""
 SILENCE_S = 15.0
-"""Without a record: then there is nothing to be learned here."""
+"""The time without a record after which there is nothing to be learned here."""
 
 
 def _bound(limit_bytes: int) -> None:

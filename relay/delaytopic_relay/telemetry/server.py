@@ -40,7 +40,7 @@ class Readers:
 
     access: PendingAccess = PendingAccess.LOOPBACK
     token_sha256: str | None = None
-    """Whoever shows the token with this digest may, too."""
+    """The digest of a token that lets its bearer in, too."""
 
     def includes(self, request: Request) -> bool:
         """Tell whether whoever sent the request is one of them."""

@@ -131,7 +131,7 @@ class RunPlan(Model):
     plans: list[Plan]
     """One for each DelayTopic."""
     refused: list[Refused] = Field(default_factory=list)
-    """Those that were asked for, and that cannot be planned."""
+    """The DelayTopics that were asked for, and that cannot be planned."""
 
     @property
     def names(self) -> set[str]:

@@ -328,8 +328,10 @@ class _Parts:
         return self.graded.join(table, ["minute", "is_again"]).select(*_KEY, "place")
 
     def _place(self, minute_of_it: int, *, is_again: bool) -> int:
-        has_it = (place for place, each in enumerate(self.rewritten) if each.start <= minute_of_it < each.end)
-        return next(has_it if is_again else iter(()), len(self.rewritten))
+        new = len(self.rewritten)
+        if not is_again:
+            return new
+        return next((place for place, each in enumerate(self.rewritten) if each.start <= minute_of_it < each.end), new)
 
     def _write(self, rewrite: Rewrite, place: int, rows: Mapping[str, DataFrame], placed: DataFrame | None) -> Part:
         """Write one, with the rows of its graded minutes; all rows without any `placed`."""

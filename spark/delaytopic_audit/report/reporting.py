@@ -71,7 +71,7 @@ class Gathered:
     histogram: dict[int, dict[int, int]]
     """Records by start of span and bucket."""
     findings: dict[Finding, list[Listed]]
-    """Up to a bound of each."""
+    """The first records of each finding, up to a bound."""
     provisional: int
     """Losses from the loss horizon on."""
 

@@ -84,7 +84,7 @@ class _Group(NamedTuple):
 
     topics: Sequence[DelayTopic]
     settings: Settings
-    """Those of the first; the connection alone is read of them, and that is the same for all."""
+    """The settings of the first; the connection alone is read of them, and that is the same for all."""
     connection: str
     """The mark of the connection among those of a namespace; empty for a class."""
 

@@ -20,7 +20,7 @@ from delaytopic_relay.kafka.settings import Settings
 REQUEST_TIMEOUT_S = 10.0
 IDS_TIMEOUT_S = 60.0
 LEADERS_TIMEOUT_S = 0.5
-"""Without an answer by then, the client asks by itself."""
+"""The time to wait for an answer; without one by then, the client asks by itself."""
 AT_ONCE = 500
 MOST_PASSES = 4
 PORTION = 50

@@ -14,7 +14,8 @@ from typing import NamedTuple
 LARGEST_SEGMENT_BYTES = 256 << 10
 """The bound of a segment of several schedules; a larger schedule is a segment of its own."""
 FULL_RECORDS = 20_000
-"""More than a tick can pass on: that many schedules within a quarter of the horizon make a bucket too full."""
+"""The number of records that no tick can pass on: that many schedules within a quarter of the horizon make a bucket too
+full."""
 EARLY_BYTES = 4 << 20
 """The memory that a shard's schedules take which wait to be written when they are sent ahead of the commit: enough for
 full segments. The broker takes them while the relay reads on, so that less is left for the commit to wait for.
@@ -22,7 +23,7 @@ full segments. The broker takes them while the relay reads on, so that less is l
 LEAD_SHARE = 4
 """A bucket is visited this part of the horizon before anything in it can be due."""
 SEGMENT_MARGIN_BYTES = 200
-"""More than a batch, a record and a tag take beside the segment in them."""
+"""The room for what a batch, a record and a tag take beside the segment in them."""
 ROOM_SHARE = 8
 """A bucket that is too full is visited this part of its wait before that."""
 

@@ -14,7 +14,9 @@ class BucketNames(NamedTuple):
     backend_id: str
 
     def bucket(self, number: int) -> str:
-        """Also one that is not written to any more, because delays became shorter or the horizon longer."""
+        """Return the name of a bucket's topic, also of one that is not written to any more, because delays became
+        shorter or the horizon longer.
+        """
         return bucket_name(self.backend_id, number)
 
     @property

@@ -76,9 +76,9 @@ class RedisShard(ShardCore):
         """True if the backlog was full when it was asked last to take segments."""
         self._token = self._committed_token = version.owner
         self._held: list[Schedule] = []
-        """Far ones that the backlog has refused."""
+        """The far schedules that the backlog has refused."""
         self._offered: list[Schedule] = []
-        """Those of them that go with the touch."""
+        """The refused schedules that go with the touch."""
         self.held_bytes = 0
         self._direct: dict[Slice, int] = {}
         """Wide slices that are loaded as they are, and the due time up to which they were."""
@@ -101,7 +101,7 @@ class RedisShard(ShardCore):
         self._loaded: list[Slice] = []
         self._touch: Put | None = None
         self._early: list[Schedule] = []
-        """Far ones whose write has begun (`put_early`)."""
+        """The far schedules whose write has begun (`put_early`)."""
         self._early_bytes = 0
 
     @property

@@ -19,9 +19,11 @@ class ClusterWith(Kubectl):
     operators: ClassVar[dict[str, list[str]]] = {}
 
     def items(self, *arguments: str) -> list[dict[str, Any]]:
-        if arguments[:2] != ("configmaps", "--all-namespaces"):
+        if arguments[0] != "configmaps":
             return []
-        return [{"data": {"operator.yaml": _settings(*each)}} for each in self.operators.items()]
+        # In the usual namespace of an operator lives the first of them.
+        seen = None if "--all-namespaces" in arguments else 1
+        return [{"data": {"operator.yaml": _settings(*each)}} for each in [*self.operators.items()][:seen]]
 
     def find(self, kind: str, name: str) -> dict[str, Any] | None:
         return None
