@@ -90,8 +90,8 @@ def test_a_record_that_is_removed_from_the_target_fires_the_alert_on_broken_prom
     inside = ("exec", "-n", INFRASTRUCTURE, "kafka-0", "--", "python", "-c", REMOVE_THE_FIRST)
     assert team.platform.kubectl(*inside, BOOTSTRAP_SERVERS, team.target(NAME)).strip() == "1"
 
-    # When the class asks for audits
-    team.platform.kubectl.apply([class_document(every="1m")])
+    # When the class asks for an audit a minute
+    team.platform.kubectl.apply([class_document(schedule="* * * * *")])
 
     # Then the status says what is missing, and the shipped rules fire
     def has_missed(found: Object | None) -> bool:

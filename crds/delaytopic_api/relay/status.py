@@ -293,7 +293,7 @@ class RelayStatus(_Status):
     ancient_total: Int64 = 0
     """Delivered records that were due in 1973 or before, since the start: mostly their producer wrote seconds."""
     busy_rate: Annotated[float, Field(allow_inf_nan=False, ge=0, le=2**63)] | None = None
-    """Delivered per second while busy; null before it was ever busy."""
+    """Delivered per second while more was due than one batch holds; null before that ever was."""
     pending: Int64
     """Taken in and not yet delivered; those that were cancelled or replaced count until their place in the order."""
     withdrawn: Int64 = 0

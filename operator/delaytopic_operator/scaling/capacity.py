@@ -176,9 +176,9 @@ def _at_work_ms(pod: str, signals: FleetSignals) -> int | None:
 
 MOST_RELAYS = 64
 BUSY_SHARE = 0.3
-"""A relay that was busy for less may have been slowed down by small batches: no measure of what it can do."""
+"""A relay that was busy for less was measured before: its rate is no news of this poll."""
 MANY_RECORDS = 10_000
-"""Unless so many left: then batches were large."""
+"""Unless so many left."""
 FEWEST_RECORDS = 100
 BEHIND = 1_000
 """The number of records to take in below which a relay may have waited for them."""
@@ -261,8 +261,9 @@ class _Step(NamedTuple):
         taken_in = self.after.position - self.before.position
         if self.after.shards != self.before.shards or taken_in < FEWEST_RECORDS or self.before.behind < BEHIND:
             return
-        # A fifth of what it took in is still there: it was never out of work.
-        if self.after.behind >= max(BEHIND, taken_in // 5):
+        # As much is still there as it took in: it was never out of work. With less it may take each record as it comes,
+        # a little later, and what it took in tells how many came.
+        if self.after.behind >= max(BEHIND, taken_in):
             yield RateSample(self.after.as_of_ms, round(taken_in * 1_000 / self.took_ms), taken_in)
 
 

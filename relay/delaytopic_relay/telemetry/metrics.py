@@ -253,7 +253,7 @@ class RelayMetrics(Collector):
         yield self._gauge("replay_lag_records", "Source offsets still to be read again.", status.replay_lag)
         yield self._gauge("memory_bytes", "Held by schedules in memory.", status.memory_bytes)
         yield self._gauge("speedups", "1 with the speedups in C, 0 in Python alone.", int(status.speedups))
-        yield self._gauge("busy_records_per_second", "Delivery rate while busy; absent at first.", status.busy_rate)
+        yield self._gauge("busy_records_per_second", "Delivery rate with a batch due; absent before.", status.busy_rate)
         shards = GaugeMetricFamily("delaytopic_shards", "Source partitions of this relay.", labels=(*LABELS, "state"))
         for state, count in states.items():
             shards.add_metric((*self._labels, state), count)

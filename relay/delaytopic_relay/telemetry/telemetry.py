@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from operator import attrgetter
+from typing import NamedTuple
 
 import structlog
 
@@ -13,7 +14,7 @@ from delaytopic_api.relay import Ending, RelayConfig, RelayState, RelayStatus
 from delaytopic_process.pages import JSON, Answer
 from delaytopic_relay.core.commands import Leaving, Reject, Schedule
 from delaytopic_relay.core.recovery import Plan
-from delaytopic_relay.engine.loop import Loop
+from delaytopic_relay.engine.loop import DUE_LIMIT, Loop
 from delaytopic_relay.engine.snapshot import LoopSnapshot
 from delaytopic_relay.errors import BacklogUnavailable, RelayError, StandsStill, StateInDoubt
 from delaytopic_relay.pending.page import PendingPage
@@ -35,6 +36,15 @@ log = structlog.get_logger()
 _due_ms = attrgetter("due_ms")
 
 
+class _Window(NamedTuple):
+    """The begin of a span of time in which is measured what the relay can do."""
+
+    at_ms: int
+    delivered: int
+    idle_ms: int
+    overdue: int
+
+
 class Telemetry:
     """Implements `LoopEvents`, and serves the pages."""
 
@@ -47,7 +57,11 @@ class Telemetry:
         self._loop_snapshot = LoopSnapshot(RelayState.STARTING)
         self._status = self.status()
         self._turned_ms = self._snapshot_ms = clock.monotonic_ms()
-        self._window = (self._snapshot_ms, 0, 0)
+        self._window = _Window(self._snapshot_ms, 0, 0, 0)
+        # A window says what a relay can do if a whole batch is due at its begin and at its end. With less it delivers
+        # what there is, however long the commit takes, and small batches are no measure of large ones. What waits for a
+        # fixed delay is in the source: nobody here knows how much of it is due.
+        self._queued = DUE_LIMIT if config.schedule.fixed_delay is None else 0
         self._trouble: str | None = "starting"
         self._said: dict[str, int] = {}
         self._uncommitted: list[tuple[list[int], int]] = []
@@ -119,20 +133,20 @@ class Telemetry:
         clock = self._loop_snapshot.clock
         if clock is not None and clock.message is not None:
             self._say("clocks differ", clock.message, key="clocks")
-        self._measure_capacity(loop.idle_ms)
         self._status = self.status()
+        self._measure_capacity(loop.idle_ms, self._status.overdue)
         self.metrics.set_backlog(self._status)
         for partition, found in self._loop_snapshot.open_transactions.items():
             if found.lasts(self._status.as_of_ms):
                 self._say("source held back", found.describe(), key=f"held {partition}", partition=partition)
 
-    def _measure_capacity(self, idle_ms: int) -> None:
-        started_ms, delivered, idle_before_ms = self._window
-        busy_ms = self._turned_ms - started_ms - (idle_ms - idle_before_ms)
-        done = self._done.delivered - delivered
-        if busy_ms >= BUSY_MS and done:
+    def _measure_capacity(self, idle_ms: int, overdue: int) -> None:
+        begun, now = self._window, _Window(self._turned_ms, self._done.delivered, idle_ms, overdue)
+        busy_ms = now.at_ms - begun.at_ms - (now.idle_ms - begun.idle_ms)
+        done = now.delivered - begun.delivered
+        if busy_ms >= BUSY_MS and done and min(begun.overdue, now.overdue) >= self._queued:
             self._done.busy_rate = done * 1_000 / busy_ms
-        self._window = (self._turned_ms, self._done.delivered, idle_ms)
+        self._window = now
 
     def status(self) -> RelayStatus:
         """Return what this relay does, as of now."""

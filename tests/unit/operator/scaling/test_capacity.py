@@ -103,6 +103,12 @@ def test_a_relay_that_waits_for_records_does_not() -> None:
     assert not observed(*polls).ingest.measured
 
 
+def test_a_relay_that_takes_each_record_in_a_little_later_does_not() -> None:
+    polls = [relay(0, poll, position=15_000 * poll, behind=5_000) for poll in range(6)]
+
+    assert not observed(*polls).ingest.measured
+
+
 def test_a_relay_that_got_other_partitions_does_not_either() -> None:
     polls = [relay(0, poll, position=300_000 * poll, behind=500_000)._replace(shards=(poll,)) for poll in range(4)]
 
