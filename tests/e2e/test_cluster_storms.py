@@ -104,7 +104,6 @@ def test_delivery_goes_on_while_the_api_server_is_away_for_a_minute(
     assert verdict["late_ms"]["max"] < 10_000, verdict
 
 
-@pytest.mark.smoke
 def test_the_audit_finds_nothing_lost_doubled_or_early_in_all_of_it(
     platform: InstalledPlatform, team: Team, stormed: tuple[Sending, list[str]]
 ) -> None:

@@ -49,7 +49,8 @@ def previous_chart() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def team(make_team: MakeTeam) -> Team:
     team = make_team("upgrade")
-    team.apply("running")
+    # The operators of both releases may want other numbers of relays.
+    team.apply("running", autoscaling={"mode": "Fixed"}, relay={"replicas": 1})
     team.await_ready("running")
     return team
 
