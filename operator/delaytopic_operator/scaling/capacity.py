@@ -176,9 +176,9 @@ def _at_work_ms(pod: str, signals: FleetSignals) -> int | None:
 
 MOST_RELAYS = 64
 BUSY_SHARE = 0.3
-"""A relay that was busy for less was measured before: its rate is no news of this poll."""
+"""The busy share of a poll below which the relay's rate was measured before it, and is no news."""
 MANY_RECORDS = 10_000
-"""Unless so many left."""
+"""Records delivered in a poll from which on its rate counts whatever the share."""
 FEWEST_RECORDS = 100
 BEHIND = 1_000
 """The number of records to take in below which a relay may have waited for them."""
@@ -206,7 +206,7 @@ class Capacity:
 
     @property
     def per_second(self) -> int:
-        """Delivered per second and relay, while busy."""
+        """Delivered per second and relay, while whole batches were due."""
         return self.delivery.per_second(DELIVERY)
 
     @property

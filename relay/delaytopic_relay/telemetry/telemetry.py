@@ -37,7 +37,7 @@ _due_ms = attrgetter("due_ms")
 
 
 class _Window(NamedTuple):
-    """The begin of a span of time in which is measured what the relay can do."""
+    """The counts at the begin of a span of time over which the relay's rate is measured; `at_ms` is monotonic."""
 
     at_ms: int
     delivered: int
@@ -61,7 +61,7 @@ class Telemetry:
         # A window says what a relay can do if a whole batch is due at its begin and at its end. With less it delivers
         # what there is, however long the commit takes, and small batches are no measure of large ones. What waits for a
         # fixed delay is in the source: nobody here knows how much of it is due.
-        self._queued = DUE_LIMIT if config.schedule.fixed_delay is None else 0
+        self._least_due = DUE_LIMIT if config.schedule.fixed_delay is None else 0
         self._trouble: str | None = "starting"
         self._said: dict[str, int] = {}
         self._uncommitted: list[tuple[list[int], int]] = []
@@ -144,7 +144,7 @@ class Telemetry:
         begun, now = self._window, _Window(self._turned_ms, self._done.delivered, idle_ms, overdue)
         busy_ms = now.at_ms - begun.at_ms - (now.idle_ms - begun.idle_ms)
         done = now.delivered - begun.delivered
-        if busy_ms >= BUSY_MS and done and min(begun.overdue, now.overdue) >= self._queued:
+        if busy_ms >= BUSY_MS and done and min(begun.overdue, now.overdue) >= self._least_due:
             self._done.busy_rate = done * 1_000 / busy_ms
         self._window = now
 
