@@ -10,13 +10,15 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bench.audit.audits import audit
-from bench.audit.sizes import WORKERS, Work, measure_sizes, per_topic_seconds, table_of
+from bench.audit.sizes import Work, measure_sizes, table_of
 from bench.audit.topics import HOUR_MS, Hour, hour_of_records
 from bench.audit.watch import run_watched
 from bench.figures.table import Table
@@ -40,14 +42,19 @@ HISTORY_HOURS = (1, 720)
 )
 @click.option("--pending", default=2_000_000, show_default=True, help="Of the backlog.")
 @click.option(
-    "--topics", type=click.IntRange(2), default=100, show_default=True, help="DelayTopics in one run, of sizes."
+    "--topics",
+    type=click.IntRange(2),
+    multiple=True,
+    default=(100, 1_000),
+    show_default=True,
+    help="DelayTopics in one run, of sizes; may be repeated.",
 )
-def main(only: tuple[str, ...], records: int, pending: int, topics: int) -> None:
+def main(only: tuple[str, ...], records: int, pending: int, topics: tuple[int, ...]) -> None:
     """Measure digests from Parquet, the reader, a cold audit of an hour, and the same beside a backlog or a history.
 
-    `--only sizes` measures audits on a standalone Spark of one and two workers, from a tenth of the records to ten
-    times as many, and of a hundred DelayTopics in one run. A missed goal is a result. Figures go to standard output
-    as JSON, progress and tables to standard error.
+    `--only sizes` measures audits from a tenth of the records to ten times as many, and of a tenth as many in a
+    hundred and in a thousand DelayTopics of one run. A missed goal is a result. Figures go to standard output as JSON,
+    progress and tables to standard error.
     """
     chosen = only or PARTS
     results: dict[str, object] = {"machine": {**describe_machine(), "pyspark": version("pyspark")}}
@@ -57,9 +64,10 @@ def main(only: tuple[str, ...], records: int, pending: int, topics: int) -> None
         if "history" in chosen:
             results["history"] = _histories(records, Path(folder))
         if {*ON_ONE_HOUR, SIZES} & set(chosen):
-            with KafkaServer(Path(folder) / "kafka") as kafka:
+            kafka_folder = Path(folder) / "kafka"
+            with KafkaServer(kafka_folder) as kafka:
                 if SIZES in chosen:
-                    work = Work(kafka.bootstrap_servers, _hour_ago_ms(), records, topics)
+                    work = Work(kafka.bootstrap_servers, kafka_folder, _hour_ago_ms(), records, topics)
                     results[SIZES] = _sizes(work, Path(folder))
                 if ON_ONE_HOUR & set(chosen):
                     results |= _on_kafka(kafka, Path(folder), chosen, records, pending)
@@ -76,9 +84,15 @@ def _digests(folder: Path) -> dict[str, object]:
 
 def _histories(records: int, folder: Path) -> dict[int, dict[str, object]]:
     found = {hours: _history(hours, records, folder) for hours in HISTORY_HOURS}
-    rows = [(str(hours), *map(str, found[hours].values())) for hours in HISTORY_HOURS]
-    _say(Table(("hours before", *found[HISTORY_HOURS[0]]), rows).markdown())
+    _say(Table(("after", "seconds", "processor s", "MiB read"), list(_rows_of(found))).markdown())
     return found
+
+
+def _rows_of(found: Mapping[int, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    for step in ("run", "report"):
+        for hours, cost in found.items():
+            read = f"{cost[step]['bytesRead'] / (1 << 20):,.1f}"
+            yield (f"{step} after {hours} hours", str(cost[step]["seconds"]), str(cost[step]["cpuSeconds"]), read)
 
 
 def _history(hours: int, records: int, folder: Path) -> dict[str, object]:
@@ -112,12 +126,10 @@ def _hour_ago_ms() -> int:
     return (time.time_ns() // 1_000_000 // HOUR_MS - 2) * HOUR_MS
 
 
-def _sizes(work: Work, folder: Path) -> dict[str, object]:
+def _sizes(work: Work, folder: Path) -> list[dict[str, object]]:
     sizes = measure_sizes(work, folder / "sizes", _say)
     _say(table_of(sizes).markdown())
-    beyond_the_first = {workers: per_topic_seconds(sizes, workers) for workers in WORKERS}
-    _say(f"seconds for each DelayTopic beyond the first, by workers: {beyond_the_first}")
-    return {"runs": [size.to_document() for size in sizes], "secondsPerDelayTopic": beyond_the_first}
+    return [size.to_document() for size in sizes]
 
 
 def _readers(hour: Hour) -> dict[str, object]:

@@ -13,13 +13,13 @@ from bench.audit.topics import Hour, write_documents
 from bench.audit.watch import Cost, run_watched
 
 
-def audit(hours: Sequence[Hour], folder: Path, options: Sequence[str] = (), workers: Sequence[int] = ()) -> Cost:
-    """Audit DelayTopics of one Kafka in one run. `workers` are the processes below which executors run, if any."""
+def audit(hours: Sequence[Hour], folder: Path) -> Cost:
+    """Audit DelayTopics of one Kafka in one run."""
     file = write_documents(hours, folder)
     command = [sys.executable, "-m", "delaytopic_cli", "audit", "run", "-f", str(file)]
     places = ["--ledger", (folder / "ledger").as_uri(), "--output", str(folder / "report")]
     judging = ["-b", hours[0].bootstrap_servers, "--any-clock", "--window", "3h", "--memory", "1g"]
-    cost = run_watched([*command, *places, *judging, *options], workers)
+    cost = run_watched([*command, *places, *judging])
     for hour in hours:
         report = json.loads((folder / "report" / f"bench.{hour.name}" / "report.json").read_text(encoding="utf-8"))
         if report["verdict"] != "Met" or report["counts"]["delivered"] != hour.records:

@@ -7,14 +7,17 @@ the parts that hourly runs leave, and as the runs with schedules that have an id
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from bench.audit.made_up import HOUR_MS, NOW_MS, THIS_MODULE
+from bench.audit.watch import family_bytes_read, family_cpu_seconds
 from delaytopic_api.values import Guarantee, Percent
 from delaytopic_audit.audit import reports_of
 from delaytopic_audit.ledger.compaction import last_to_compact, put_together
@@ -30,6 +33,7 @@ from delaytopic_audit.reading.planning import Offsets, Request, TopicState, make
 from delaytopic_audit.runtime.session import spark_session
 from delaytopic_audit.tables.schemas import COMMANDS, PARTS, RECORDS
 
+_Done = TypeVar("_Done")
 NAME = "bench/history"
 PARTITIONS = 12
 READ = 2
@@ -51,26 +55,35 @@ def main(hours: int, records: int, folder: str) -> None:
     """Write the hours, then run and report; a first run and report of nothing warm Java up."""
     spark = spark_session(memory="1g")
     ledger = Ledger(spark, folder)
-    before = _run(spark, ledger, None, NOW_MS - 2 * HOUR_MS, 0)
+    first = hours * WAITING
+    before = _run(spark, ledger, None, NOW_MS - 2 * HOUR_MS, first, first)
     reports_of(ledger, before, [NAME], HOUR_MS, NOW_MS)
     parts, runs = _history(spark, ledger, before.states[0].closed_minute, hours), _waiting(spark, ledger, hours)
     before = before.model_copy(update={"parts": parts, "runs": [*runs, *before.runs]})
-    started = time.monotonic()
-    commit = _run(spark, ledger, before, NOW_MS, records)
-    run_s = time.monotonic() - started
+    commit, of_run = _measured(lambda: _run(spark, ledger, before, NOW_MS, first, first + records // READ))
     # The hour of the records ended an hour before the run.
-    report = reports_of(ledger, commit, [NAME], (hours + 2) * HOUR_MS, NOW_MS)[NAME]
-    assert report.counts is not None
-    figures = {"run": run_s, "report": time.monotonic() - started - run_s}
-    rounded = {f"{name}Seconds": round(seconds, 2) for name, seconds in figures.items()}
-    print(json.dumps({**rounded, "parts": len(commit.parts), "runs": len(commit.runs), "asked": report.counts.asked}))
+    reports, of_report = _measured(lambda: reports_of(ledger, commit, [NAME], (hours + 2) * HOUR_MS, NOW_MS))
+    counts = reports[NAME].counts
+    assert counts is not None
+    ledger_has = {"parts": len(commit.parts), "runs": len(commit.runs), "asked": counts.asked}
+    print(json.dumps({"run": of_run, "report": of_report, **ledger_has}))
 
 
-def _run(spark: SparkSession, ledger: Ledger, last: Commit | None, now_ms: int, records: int) -> Commit:
+def _measured(work: Callable[[], _Done]) -> tuple[_Done, dict[str, float]]:
+    """Return what was done, and what it cost in this process and its children."""
+    root = os.getpid()
+    started, cpu_s, already_read = time.monotonic(), family_cpu_seconds(root), family_bytes_read(root)
+    done = work()
+    seconds, cpu_s = time.monotonic() - started, family_cpu_seconds(root) - cpu_s
+    read = family_bytes_read(root) - already_read
+    return done, {"seconds": round(seconds, 1), "cpuSeconds": round(cpu_s, 1), "bytesRead": read}
+
+
+def _run(spark: SparkSession, ledger: Ledger, last: Commit | None, now_ms: int, start: int, end: int) -> Commit:
+    """Judge the records of each source partition from `start`, which is where the last run ended, to `end`."""
     request = Request(NAME, "source", "target", "source.dlq", RULES, now_ms, trusts_any_clock=True)
     before = last.states[0] if last is not None else None
-    start = before.plan.ranges[0].end if before is not None else 0
-    offsets = dict.fromkeys(range(READ), Offsets(0, 0, start + records // READ))
+    offsets = dict.fromkeys(range(READ), Offsets(start, start, end))
     states = {topic: TopicState(topic, topic, offsets) for topic in ("target", "source.dlq", "source")}
 
     def read(ranges: Mapping[int, Sequence[Range]]) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Rows of made-up records, as the tasks of a data source yield them: an hour in which all is well."""
+"""Rows of made-up records, as the tasks of a data source yield them: an hour in which all is well, each with an id."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ THIS_MODULE: Final = "bench.audit.made_up"
 HOUR_MS: Final = 3_600_000
 BATCH_ROWS: Final = 10_000
 NOW_MS: Final = 500_000 * HOUR_MS
+_ODD: Final = 0x9E37_79B9_7F4A_7C15
+"""Knuth's multiplier: products with it, cut to 64 bits, differ for all offsets, and their last bits too."""
 
 
 def share_of(_options: dict[str, str], share: str) -> Iterator[pa.RecordBatch]:
@@ -31,7 +33,23 @@ def _rows(piece: Range, offset: int) -> Iterator[Row]:
     due_ms = NOW_MS - 2 * HOUR_MS + offset * 7_200 // 1_000 % HOUR_MS
     at = (piece.partition, offset)
     if piece.role is Role.SOURCE:
-        yield (int(Kind.SCHEDULE), *at, due_ms, due_ms - 600_000, True, None, None, "target", None, None, None)
+        yield (
+            int(Kind.SCHEDULE),
+            *at,
+            due_ms,
+            due_ms - 600_000,
+            True,
+            None,
+            _id_hash(offset),
+            "target",
+            None,
+            None,
+            None,
+        )
     elif piece.role is Role.TARGET:
         place = ("target", piece.partition, offset, None)
         yield (int(Kind.DELIVERED), *at, due_ms, due_ms + offset % 97, True, due_ms, None, *place)
+
+
+def _id_hash(offset: int) -> int:
+    return (offset * _ODD & (1 << 64) - 1) - (1 << 63)

@@ -1,4 +1,4 @@
-"""A command with its cost: seconds, processor time and memory, of it and of all its children, by their roles."""
+"""A command with its cost: seconds, processor time, memory and bytes read, of it and of all its children."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import os
 import subprocess
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,66 +18,45 @@ SAMPLE_SECONDS = 0.1
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
-class Role(StrEnum):
-    """The part that a process of an audit plays."""
-
-    COMMAND = "command"
-    DRIVER = "driver"
-    EXECUTOR = "executor"
-    PYTHON_WORKER = "pythonWorker"
-
-
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of one run. `peak_mib` is the greatest sum of resident memory, sampled; `cpu_seconds` say on a busy
-    machine, too, how much work it was. Both are of the command's own family, and by role of executors elsewhere, too.
+    """The cost of one run, of a command and its family.
+
+    `peak_mib` is the greatest sum of resident memory, sampled; `cpu_seconds` say on a busy machine, too, how much work
+    it was. `bytes_read` are those of files, and those that Java reads from its Python workers; what the Kafka client
+    receives is not among them.
     """
 
     seconds: float
     cpu_seconds: float
     peak_mib: int
+    bytes_read: int
     output: str
-    cpu_by_role: dict[str, float]
-    peak_mib_by_role: dict[str, int]
+
+    def to_document(self) -> dict[str, object]:
+        """Return it for JSON, without the output."""
+        times = {"seconds": round(self.seconds, 1), "cpuSeconds": round(self.cpu_seconds, 1)}
+        return {**times, "peakMemoryMiB": self.peak_mib, "bytesRead": self.bytes_read}
 
 
 @dataclass
 class _Samples:
-    """The most that was seen at any time. Processor time is by process, which may have ended since."""
+    """The most that was seen at any time."""
 
     ticks: int = 0
     peak_kib: int = 0
-    own_ticks: dict[int, tuple[Role, int]] = field(default_factory=dict)
-    peak_by_role: defaultdict[Role, int] = field(default_factory=lambda: defaultdict(int))
+    bytes_read: int = 0
 
-    def take(self, root: int, workers: Sequence[int]) -> None:
-        """Look at the command's family, and at the executors below Spark's workers."""
-        children = _children()
-        family = _below(root, children)
-        elsewhere = [pid for worker in workers for pid in _below(worker, children) if pid != worker]
-        resident = {pid: _resident_kib(pid) for pid in (*family, *elsewhere)}
+    def take(self, root: int) -> None:
+        """Look at the command's family."""
+        family = _below(root, _children())
         self.ticks = max(self.ticks, sum(map(_ticks, family)))
-        self.peak_kib = max(self.peak_kib, sum(resident[pid] for pid in family))
-        by_role: Counter[Role] = Counter()
-        for pid, kib in resident.items():
-            known, ticks = self.own_ticks.get(pid, (Role.PYTHON_WORKER, 0))
-            # A process that has just ended has no words any more.
-            role = Role.COMMAND if pid == root else _role(pid) or known
-            by_role[role] += kib
-            self.own_ticks[pid] = (role, max(_own_ticks(pid), ticks))
-        for role, kib in by_role.items():
-            self.peak_by_role[role] = max(self.peak_by_role[role], kib)
-
-    def cpu_by_role(self) -> dict[str, float]:
-        """Return the seconds of each role."""
-        sums: Counter[str] = Counter()
-        for role, ticks in self.own_ticks.values():
-            sums[str(role)] += ticks
-        return {role: round(ticks / _TICKS_PER_SECOND, 1) for role, ticks in sorted(sums.items())}
+        self.bytes_read = max(self.bytes_read, sum(map(_bytes_read, family)))
+        self.peak_kib = max(self.peak_kib, sum(map(_resident_kib, family)))
 
 
-def run_watched(command: Sequence[str], workers: Sequence[int] = ()) -> Cost:
-    """Run a command to its end; raises ClickException when it fails. `workers` are Spark's, which run executors."""
+def run_watched(command: Sequence[str]) -> Cost:
+    """Run a command to its end; raises ClickException when it fails."""
     started = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     samples, done = _Samples(), threading.Event()
@@ -92,22 +70,26 @@ def run_watched(command: Sequence[str], workers: Sequence[int] = ()) -> Cost:
 
     threading.Thread(target=read, daemon=True).start()
     while not done.wait(SAMPLE_SECONDS):
-        samples.take(process.pid, workers)
+        samples.take(process.pid)
     if process.wait() != 0:
         raise click.ClickException(f"{' '.join(command[:6])} ... ended with {process.returncode}")
     return Cost(
         seconds=time.monotonic() - started,
         cpu_seconds=samples.ticks / _TICKS_PER_SECOND,
         peak_mib=samples.peak_kib // 1024,
+        bytes_read=samples.bytes_read,
         output=output[0],
-        cpu_by_role=samples.cpu_by_role(),
-        peak_mib_by_role={str(role): kib // 1024 for role, kib in sorted(samples.peak_by_role.items())},
     )
 
 
 def family_cpu_seconds(root: int) -> float:
     """Return the processor time of a process and of all that descend from it, those that have ended included."""
     return sum(map(_ticks, _below(root, _children()))) / _TICKS_PER_SECOND
+
+
+def family_bytes_read(root: int) -> int:
+    """Return the bytes that a process and all that descend from it have read, as `Cost` counts them."""
+    return sum(map(_bytes_read, _below(root, _children())))
 
 
 def _children() -> dict[int, list[int]]:
@@ -128,19 +110,6 @@ def _below(root: int, children: dict[int, list[int]]) -> list[int]:
     return found
 
 
-def _role(pid: int) -> Role | None:
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return None
-    if not words:
-        return None
-    # A worker's child has the worker's words before it becomes an executor.
-    if b"CoarseGrainedExecutorBackend" in words or b"deploy.worker.Worker" in words:
-        return Role.EXECUTOR
-    return Role.DRIVER if b"SparkSubmit" in words else Role.PYTHON_WORKER
-
-
 def _fields(pid: int) -> list[str]:
     """Return what the kernel says of a process, after its name; nothing when it has ended."""
     try:
@@ -154,8 +123,13 @@ def _ticks(pid: int) -> int:
     return sum(map(int, _fields(pid)[11:15]))
 
 
-def _own_ticks(pid: int) -> int:
-    return sum(map(int, _fields(pid)[11:13]))
+def _bytes_read(pid: int) -> int:
+    """Return the bytes that a process has read, and its children that have ended."""
+    try:
+        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("rchar:")), 0)
 
 
 def _resident_kib(pid: int) -> int:

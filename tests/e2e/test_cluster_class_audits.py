@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from playground.cluster.clusters import Cluster
+from playground.kube.awaiting import condition_of
 from playground.kube.kube_client import Object
 from playground.kube.pods import pods_of
 from playground.platform.installation import RELAY_NAMESPACE, delay_class
@@ -21,7 +22,9 @@ pytestmark = pytest.mark.e2e
 
 TOGETHER = "together"
 BUSY = "busy"
-IDLE = [f"idle-{number:02}" for number in range(49)]
+BLIND = "blind"
+"""A DelayTopic that cannot be judged: no broker's clock says when its records arrived."""
+IDLE = [f"idle-{number:02}" for number in range(48)]
 """Without relays: an audit has no need of them."""
 RECORDS = 2_000
 PER_SECOND = 200
@@ -41,13 +44,15 @@ def team(platform: InstalledPlatform, make_team: MakeTeam) -> Iterator[Team]:
     given = {"delayClassName": TOGETHER, "slo": {"lateness": f"{LATENESS_MS}ms"}}
     team.apply(BUSY, **given)
     nobody = {"autoscaling": {"mode": "Fixed"}, "relay": {"replicas": 0}}
-    platform.kubectl.apply([team.document(name, **given, **nobody) for name in IDLE])
+    clocks = {"topic": team.target(BLIND), "config": {"message.timestamp.type": "CreateTime"}}
+    blind = team.document(BLIND, **given, **nobody, target=clocks)
+    platform.kubectl.apply([blind, *(team.document(name, **given, **nobody) for name in IDLE)])
     team.await_ready(BUSY)
-    for name in IDLE:
+    for name in (BLIND, *IDLE):
         team.await_condition(name, "TopicsReady", seconds=240)
     yield team
     platform.kubectl("delete", "delaytopic", "--all", "-n", team.namespace, "--wait=false")
-    for name in (BUSY, *IDLE):
+    for name in (BUSY, BLIND, *IDLE):
         team.await_gone(name, seconds=240)
     platform.kubectl("delete", "delayclass", TOGETHER, "--timeout=1m")
 
@@ -65,7 +70,7 @@ def pods_of_job(team: Team, job: str) -> list[Object]:
     return pods_of(team.client, RELAY_NAMESPACE, **{"batch.kubernetes.io/job-name": job})
 
 
-def test_each_of_fifty_delay_topics_has_its_verdict_though_the_only_pod_is_killed_once(
+def test_each_of_fifty_delay_topics_has_its_verdict_though_the_pod_is_killed_once_and_one_cannot_be_judged(
     cluster: Cluster, platform: InstalledPlatform, team: Team, sent: Sending
 ) -> None:
     def has_sorted() -> bool:
@@ -82,5 +87,11 @@ def test_each_of_fifty_delay_topics_has_its_verdict_though_the_only_pod_is_kille
     everything = f"{RECORDS:,} records: every one arrived or is accounted for, once, and on time as agreed."
     everything += " 100% on time, of 99.9%; error budget left: 100%."
     assert (condition["status"], condition["reason"], condition["message"]) == ("True", "Met", everything)
-    assert {team.topic(name)["status"]["slo"]["verdict"] for name in IDLE} == {"Met"}
+    assert {name: team.topic(name)["status"]["slo"]["verdict"] for name in (BLIND, *IDLE)} == {
+        BLIND: "CannotJudge",
+        **dict.fromkeys(IDLE, "Met"),
+    }
+    cannot = condition_of(team.topic(BLIND), "SLOMet")
+    assert (cannot["status"], cannot["reason"]) == ("Unknown", "CannotJudge")
+    assert "message.timestamp.type=CreateTime" in cannot["message"]
     assert len(pods_of_job(team, job)) == 2

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from bench.audit.standalone import HOST, SPARK_HOME, StandaloneSpark, standalone_spark
+from tests.support.audit.standalone_spark import HOST, SPARK_HOME, StandaloneSpark, standalone_spark
 from pyspark.sql import SparkSession
 from tests.harness.fixtures import QUICK_START
 from tests.harness.names import unique
