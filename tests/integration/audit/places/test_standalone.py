@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from tests.support.audit.standalone_spark import HOST, SPARK_HOME, StandaloneSpark, standalone_spark
 from pyspark.sql import SparkSession
 from tests.harness.fixtures import QUICK_START
@@ -103,7 +104,7 @@ def test_a_worker_killed_during_the_run_changes_no_table(
 
 
 @pytest.mark.takes_long("starts a Spark of four processes")
-def test_under_spark_submit_with_jars_and_a_ledger_on_s3_the_tables_are_the_same(
+def test_under_spark_submit_with_jars_and_a_ledger_on_s3_the_tables_are_the_same_and_published_there(
     cluster: StandaloneSpark,
     spark: SparkSession,
     s3: S3Server,
@@ -111,7 +112,7 @@ def test_under_spark_submit_with_jars_and_a_ledger_on_s3_the_tables_are_the_same
     local: Tables,
     tmp_path: Path,
 ) -> None:
-    topic, place = truths[0], s3.url(unique("standalone"))
+    topic, place, tables = truths[0], s3.url(unique("standalone")), s3.url(unique("tables"))
     script = Path(delaytopic_cli.__file__).with_name("__main__.py")
     # Of credentials, which the driver has in its environment, executors hear from Spark.
     options = s3_options(s3)
@@ -123,7 +124,10 @@ def test_under_spark_submit_with_jars_and_a_ledger_on_s3_the_tables_are_the_same
     submit = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.url, "--jars", ",".join(spark_jars())]
     environment = {**cluster.environment, **credentials, "PYSPARK_PYTHON": sys.executable}
 
-    code, told = run([*submit, *SMALL, *settings, str(script)], topic, place, tmp_path, environment)
+    begin = [*submit, *SMALL, *settings, str(script)]
+    code, told = run(begin, topic, place, tmp_path, environment, options=("--tables", tables))
 
     assert code == MISSED, told
     assert tables_of(spark, place) == local
+    (verdict,) = DeltaTable(f"{tables}/verdicts", storage_options=s3.options_of_others()).to_pyarrow_table().to_pylist()
+    assert (verdict["delay_topic"], verdict["verdict"]) == (topic.key, "Missed")
