@@ -21,7 +21,7 @@ def audit(hours: Sequence[Hour], folder: Path) -> Cost:
     judging = ["-b", hours[0].bootstrap_servers, "--any-clock", "--window", "3h", "--memory", "1g"]
     cost = run_watched([*command, *places, *judging])
     for hour in hours:
-        report = json.loads((folder / "report" / f"bench.{hour.name}" / "report.json").read_text(encoding="utf-8"))
+        report = json.loads((folder / "report" / "bench" / hour.name / "report.json").read_text(encoding="utf-8"))
         if report["verdict"] != "Met" or report["counts"]["delivered"] != hour.records:
             raise click.ClickException(f"the audit of {hour.name} said {report['sentence']}")
     return cost

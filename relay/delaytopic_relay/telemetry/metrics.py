@@ -1,7 +1,7 @@
 """Edge: what a relay tells Prometheus. Every metric is described in docs/reference/metrics.md.
 
-The loop's thread counts, with calls per batch and never per record; the thread that serves the page
-reads. All times and sizes are in base units, seconds and bytes, whatever the calls take.
+`telemetry.Telemetry` counts in the loop's thread, with calls per batch and never per record; the thread that serves the
+page reads. All times and sizes are in base units, seconds and bytes, whatever the calls take.
 """
 
 from __future__ import annotations

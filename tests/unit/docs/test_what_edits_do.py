@@ -63,7 +63,7 @@ def test_every_field_is_listed_once(document: str) -> None:
         for field in leaves(MODELS[document])
     }
 
-    assert {field: globs for field, globs in found.items() if len(globs) != 1} == {}
+    assert {field: globs for field, globs in found.items() if len(globs) != 1} == {}, f"see the table in {PAGE.name}"
 
 
 @pytest.mark.parametrize("document", MODELS)

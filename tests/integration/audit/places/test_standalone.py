@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from tests.support.audit.standalone_spark import HOST, SPARK_HOME, StandaloneSpark, standalone_spark
 from pyspark.sql import SparkSession
 from tests.harness.fixtures import QUICK_START
 from tests.harness.names import unique
@@ -20,6 +19,7 @@ from tests.support.audit.delay_topics import AuditedTopic
 from tests.support.audit.known_findings import Tables, assert_truth_found, produced, tables_of
 from tests.support.audit.s3_server import S3Server, s3_options
 from tests.support.audit.spark_jars import spark_jars
+from tests.support.audit.standalone_spark import HOST, SPARK_HOME, StandaloneSpark, standalone_spark
 from tests.support.audit.truth import Truth
 
 import delaytopic_cli

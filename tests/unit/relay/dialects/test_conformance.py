@@ -5,21 +5,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from tests.support.paths import ROOT
 from tests.support.relay import in_world
 from tests.support.relay.backlog.memory_store import MemoryBacklogStore
 from tests.support.relay.dialects.table import Beside, Origin, Seen, Stage, beside_of, seen
-from tests.support.relay.dialects.tables import IN_MEMORY
+from tests.support.relay.dialects.tables import IN_MEMORY, TABLES
 from tests.support.relay.world import World
 
 from delaytopic_api.relay import RelayConfig
+from delaytopic_api.values import Dialect
 from delaytopic_relay.dialects import dialect_for, forms_for
 
 NOW_MS = 1_795_269_600_000
 OTHER, HISTORY = "other", "history"
+REFERENCE = sorted((ROOT / "docs" / "reference").glob("dialects*.md"))
 
 
 def config_of(schedule: Mapping[str, Any]) -> RelayConfig:
@@ -42,6 +46,15 @@ def config_of(schedule: Mapping[str, Any]) -> RelayConfig:
             "kafka": {"bootstrapServers": "kafka:9092"},
         }
     )
+
+
+def test_every_dialect_but_the_native_one_has_a_table_and_a_section_of_the_reference() -> None:
+    tabled = {config_of(table.schedule).schedule.dialect for table in TABLES.values()}
+    text = "\n".join(page.read_text(encoding="utf-8") for page in REFERENCE)
+    sections = re.findall(r"^## (\w+)$", text, re.MULTILINE)
+
+    expected = {*Dialect} - {Dialect.NATIVE}
+    assert (tabled, expected - {*sections}) == (expected, set())
 
 
 @pytest.mark.parametrize("dialect", IN_MEMORY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +26,7 @@ from delaytopic_relay.dialects import rules_of
 
 durations = st.integers(1, 10**9).map(Duration.of_ms)
 topics = st.sampled_from(["shop.a", "shop.b", "shop.c"])
-PLAIN = ("black_box", "timebridge", "kaspr", "karafka", "scheduler_json")
+PLAIN = [name for name, field in RelaySchedule.model_fields.items() if PlainDialect in get_args(field.annotation)]
 SCHEDULE: dict[str, st.SearchStrategy[Any]] = {
     "default_delay": st.none() | durations,
     "fixed_delay": st.none() | durations,
