@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.audit.audits import audit
-from bench.audit.topics import Hour, hour_of_records
+from bench.audit.topics import Hour, hour_of_records, small_hours
 from bench.audit.watch import Cost
 from bench.figures.table import Table
 
@@ -81,4 +81,4 @@ def _cases(work: Work) -> Iterator[list[Hour]]:
         yield [hour_of_records(server, f"size-{size}", size, start_ms)]
     for topics in work.topics:
         names = [f"one-of-{topics}-{number}" for number in range(topics)]
-        yield [hour_of_records(server, name, max(1, least // topics), start_ms, partitions=1) for name in names]
+        yield small_hours(server, names, max(1, least // topics), start_ms)

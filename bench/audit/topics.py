@@ -15,6 +15,8 @@ from delaytopic_gateway.client.topics import TopicPlan, create_topics
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 PARTITIONS = 12
+TOGETHER = 100
+"""The number of DelayTopics whose topics are created by one request."""
 VALUE = b"x" * 100
 
 
@@ -31,7 +33,9 @@ class Hour:
 
     def with_records(self, records: int) -> Hour:
         """After so many more were produced and delivered."""
-        _produce(self, records)
+        producer = _producer(self.bootstrap_servers)
+        _produce(self, records, producer)
+        _flush(producer)
         return replace(self, records=records)
 
     def document(self) -> dict[str, object]:
@@ -53,30 +57,37 @@ def write_documents(hours: Sequence[Hour], folder: Path) -> Path:
     return file
 
 
-def hour_of_records(
-    bootstrap_servers: str,
-    name: str,
-    records: int,
-    start_ms: int,
-    *,
-    pending: int = 0,
-    partitions: int = PARTITIONS,
-) -> Hour:
+def hour_of_records(bootstrap_servers: str, name: str, records: int, start_ms: int, *, pending: int = 0) -> Hour:
     """Create the topics, and produce a backlog that is due days later, and an hour of delivered records."""
-    plans = [TopicPlan(f"{name}.{part}", partitions) for part in ("source", "target")]
-    create_topics(bootstrap_servers, [*plans, TopicPlan(f"{name}.source.dlq", 1)])
-    hour = Hour(bootstrap_servers, name, start_ms, 0, pending, partitions)
+    _create_topics(bootstrap_servers, [name], PARTITIONS)
+    hour = Hour(bootstrap_servers, name, start_ms, 0, pending)
     producer = _producer(bootstrap_servers)
     for number in range(pending):
         due_ms = start_ms + DAY_MS + number * 100
-        _send(producer, f"{name}.source", number % partitions, start_ms - HOUR_MS, [(DELIVER_AT, b"%d" % due_ms)])
+        _send(producer, f"{name}.source", number % PARTITIONS, start_ms - HOUR_MS, [(DELIVER_AT, b"%d" % due_ms)])
     _flush(producer)
     return hour.with_records(records) if records else hour
 
 
-def _produce(hour: Hour, records: int) -> None:
+def small_hours(bootstrap_servers: str, names: Sequence[str], records: int, start_ms: int) -> list[Hour]:
+    """Create topics of one partition for each name, and produce an hour of so many delivered records in each."""
+    for start in range(0, len(names), TOGETHER):
+        _create_topics(bootstrap_servers, names[start : start + TOGETHER], 1)
+    hours = [Hour(bootstrap_servers, name, start_ms, records, 0, 1) for name in names]
+    producer = _producer(bootstrap_servers)
+    for hour in hours:
+        _produce(hour, records, producer)
+    _flush(producer)
+    return hours
+
+
+def _create_topics(bootstrap_servers: str, names: Sequence[str], partitions: int) -> None:
+    parts = (("source", partitions), ("target", partitions), ("source.dlq", 1))
+    create_topics(bootstrap_servers, [TopicPlan(f"{name}.{part}", count) for name in names for part, count in parts])
+
+
+def _produce(hour: Hour, records: int, producer: Producer) -> None:
     source, target = f"{hour.name}.source", f"{hour.name}.target"
-    producer = _producer(hour.bootstrap_servers)
     partitions = hour.partitions
     waiting = [hour.pending // partitions + (p < hour.pending % partitions) for p in range(partitions)]
     for number in range(records):
@@ -86,7 +97,6 @@ def _produce(hour: Hour, records: int) -> None:
         _send(producer, source, partition, due_ms - 600_000, [(DELIVER_AT, b"%d" % due_ms)])
         receipt = Receipt(due_ms, partition, offset, arrived_ms, source).encode()
         _send(producer, target, partition, arrived_ms, [("n", b"1"), (RECEIPT, receipt)])
-    _flush(producer)
 
 
 def _producer(bootstrap_servers: str) -> Producer:

@@ -50,10 +50,9 @@ def create_topics(
     """
     admin = admin_client(bootstrap_servers, settings)
     existing = partitions_by_topic(admin, bootstrap_servers, _TIMEOUT_SECONDS)
+    _create(admin, [plan for plan in plans if plan.name not in existing])
     for plan in plans:
-        if plan.name not in existing:
-            _create(admin, plan)
-        else:
+        if plan.name in existing:
             _grow(admin, plan, existing[plan.name])
             _configure(admin, plan)
     _wait_until_visible(admin, plans, bootstrap_servers)
@@ -92,15 +91,15 @@ def partitions_by_topic(
     return {name: len(topic.partitions) for name, topic in topics.items() if topic.error is None}
 
 
-def _create(admin: AdminClient, plan: TopicPlan) -> None:
-    topic = NewTopic(
-        plan.name,
-        num_partitions=plan.partitions,
-        replication_factor=plan.replication_factor,
-        config=dict(plan.config),
-    )
-    future = admin.create_topics([topic], operation_timeout=_TIMEOUT_SECONDS)[plan.name]
-    _result(future, f"create topic {plan.name}", fine=KafkaError.TOPIC_ALREADY_EXISTS)
+def _create(admin: AdminClient, plans: Sequence[TopicPlan]) -> None:
+    """Create topics in one request; none is fine."""
+    topics = [
+        NewTopic(plan.name, plan.partitions, replication_factor=plan.replication_factor, config=dict(plan.config))
+        for plan in plans
+    ]
+    futures = admin.create_topics(topics, operation_timeout=_TIMEOUT_SECONDS) if topics else {}
+    for name, future in futures.items():
+        _result(future, f"create topic {name}", fine=KafkaError.TOPIC_ALREADY_EXISTS)
 
 
 def _grow(admin: AdminClient, plan: TopicPlan, partitions: int) -> None:
