@@ -24,7 +24,7 @@ spec:
 SCENARIO = Scenario(records=1_000, lead_ms=1_000, spread_ms=6_000, kill_after_ms=3_000, settle_ms=4_000)
 
 
-@pytest.mark.takes_long("the demo takes its time: it starts Kafka, and shows records at their own time")
+@pytest.mark.nightly  # each day a relay of a local session is killed, and its backlog arrives
 def test_a_killed_relay_loses_nothing_and_doubles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JDK_JAVA_OPTIONS", " ".join(QUICK_START))
     file = tmp_path / "topics.yaml"
