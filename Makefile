@@ -5,8 +5,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Installed, and the relay's speedups compiled where there is a compiler.
 STAMP  := $(VENV)/.ready
-# Tests run file by file, in twice as many processes as there are processors, with servers in common. How late records
-# are cannot be measured beside other tests: what has the mark `alone` runs afterwards, one by one.
+# Tests run file by file, those of the simulation one by one, in twice as many processes as there are processors, with
+# servers in common. How late records are cannot be measured beside other tests: what has the mark `alone` runs
+# afterwards, one by one.
 TOGETHER  := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 # They are all in these folders; elsewhere thousands of tests would be collected for nothing.
 ALONE     := $(addprefix tests/integration/,gateway operator/whole promises)

@@ -29,6 +29,8 @@ NOISE: Final = 6.0
 """The factor by which a test without that mark may exceed it before it fails the run: no busy machine explains more."""
 NOT_EVERY_DAY: Final = ("nightly", "e2e", "backlog")
 SPARK: Final = "tests/integration/audit/"
+ONE_BY_ONE: Final = "tests/simulation/"
+"""The folder whose tests share nothing, and compute for seconds: each goes to a worker by itself."""
 ALONE: Final = tuple(f"tests/integration/{room}/" for room in ("gateway", "operator/whole", "promises"))
 """The folders of all tests with the mark `alone`: the Makefile looks for them nowhere else."""
 SNAPSHOT: Final = "DELAYTOPIC_TEST_DURATIONS"
@@ -126,7 +128,10 @@ def _default_s(item: pytest.Item) -> float:
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # the plugin has no types
-    """Gives whole files to workers; files that start Spark all go to the same worker, so that one Spark serves them."""
+    """Gives whole files to workers, but for tests that share nothing.
+
+    Files that start Spark all go to the same worker, so that one Spark serves them.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)
@@ -134,6 +139,8 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]  # the plugin has no typ
 
 def scope_of(nodeid: str) -> str:
     """Return the name of what a test goes to a worker with."""
+    if nodeid.startswith(ONE_BY_ONE):
+        return nodeid
     return _SPARK_SCOPE if nodeid.startswith(SPARK) else nodeid.partition("::")[0]
 
 

@@ -19,8 +19,6 @@ from tests.simulation.promises import complaints
 from delaytopic_local.servers.die_with_parent import kill_me_when_my_parent_ends
 
 PORTION = 25
-EVERY_DAY = 50
-"""The number of histories of most families in each run of the tests, from seed 0 on; the night has thousands."""
 RAISED = "raised "
 """The beginning of what is wrong where no promise is broken."""
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support.paths import ROOT
 from tests.support.relay.compiling import IN_PYTHON
 
-RUNS = 25
+RUNS = 10
 FIRST_SEED = 20_000
 """Beyond those of the tests with them."""
 PROGRAM = """
@@ -24,7 +24,7 @@ for family in families:
 
 
 @pytest.mark.long
-@pytest.mark.takes_long("runs fifty histories without the speedups")
+@pytest.mark.takes_long("runs twenty histories without the speedups")
 @pytest.mark.parametrize(
     "families",
     [

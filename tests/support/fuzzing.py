@@ -23,7 +23,7 @@ _ROW: Final = settings(
     derandomize=False,
     suppress_health_check=list(HealthCheck),
 )
-_SAME_ROW: Final = settings(_ROW, derandomize=True)
+_SAME_ROW: Final = settings(_ROW, derandomize=True, max_examples=60)
 
 
 def nightly_for(seconds: int) -> pytest.MarkDecorator:

@@ -158,6 +158,7 @@ def test_one_run_and_runs_that_are_split_at_any_point_find_the_same(spark: Spark
     assert found == [found_of(world)] * len(places)
 
 
+@pytest.mark.nightly  # each day with transactions, where it is a fault
 def test_an_occurrence_that_was_written_twice_without_transactions_is_counted_and_no_fault(
     spark: SparkSession, tmp_path: Path
 ) -> None:

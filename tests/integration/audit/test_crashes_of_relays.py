@@ -18,7 +18,9 @@ from delaytopic_api.records import Receipt
 from delaytopic_audit.model.report import FindingList, Report, Verdict
 from delaytopic_gateway.client.raw_records import RawRecord
 
-pytestmark = pytest.mark.integration
+# Each day what a relay delivers is audited, relays are killed, and what is lost or doubled is found among records that
+# no relay made.
+pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 RECORDS = 2_000
 """The last is due four seconds after the first."""
 
@@ -88,7 +90,6 @@ def test_the_audit_of_a_relay_killed_under_load_says_one_hundred_percent(
     assert report.counts.delivered == RECORDS
 
 
-@pytest.mark.nightly  # each day this is found among records that no relay made
 def test_records_that_are_taken_from_the_target_or_doubled_in_it_are_found_by_their_coordinates(
     spark: SparkSession, route: Route, tmp_path: Path
 ) -> None:

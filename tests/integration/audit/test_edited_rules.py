@@ -21,8 +21,10 @@ from delaytopic_audit.errors import ReadingError
 from delaytopic_audit.model.report import Report, Verdict
 from delaytopic_audit.reading.facts import KafkaFacts
 
+# Each day records are read by the rules of their offset, and plans learn rules from what a group has committed.
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.nightly,
     pytest.mark.takes_long(
         "what waits has to be delivered at the time that it had before the edit, and Spark audits it"
     ),
@@ -103,7 +105,6 @@ def test_the_audit_after_an_edit_has_no_finding_on_what_relays_read_by_the_rules
     assert not doubts(report)
 
 
-@pytest.mark.nightly
 def test_an_audit_that_begins_after_relays_forgot_the_rules_says_which_verdicts_are_in_doubt(
     spark: SparkSession, edited: Edited
 ) -> None:
@@ -113,7 +114,6 @@ def test_an_audit_that_begins_after_relays_forgot_the_rules_says_which_verdicts_
     assert [" have forgotten the rules " in note for note in doubts(report)] == [True] * PARTITIONS
 
 
-@pytest.mark.nightly
 def test_an_audit_that_cannot_read_the_group_goes_on_by_the_delay_topic_as_it_is_and_says_so(
     spark: SparkSession, edited: Edited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,9 +128,3 @@ def test_an_audit_that_cannot_read_the_group_goes_on_by_the_delay_topic_as_it_is
     assert report.counts is not None
     assert report.counts.asked == 4 * EACH
     assert "Broker: Group authorization failed" in note
-
-
-def test_what_a_group_has_not_committed_is_not_there(kafka: KafkaAddress, edited: Edited) -> None:
-    facts = KafkaFacts({"bootstrap.servers": kafka.bootstrap_servers})
-
-    assert facts.committed("delaytopic.tests.nobody", edited.route.source, range(PARTITIONS)) == {}

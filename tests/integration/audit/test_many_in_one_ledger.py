@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
     ResourceType,
 )
 from pyspark.sql import SparkSession
+from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.audit.delay_topics import DAY_MS, HOUR_MS, AuditedTopic, audit_of
 from tests.support.audit.truth import Sent, Truth
@@ -50,11 +51,16 @@ def produce(topic: AuditedTopic, records: Iterable[Sent]) -> None:
 
 
 def run(
-    spark: SparkSession, folder: Path, topics: Iterable[AuditedTopic], now_ms: int, **given: Any
+    spark: SparkSession,
+    folder: Path,
+    topics: Iterable[AuditedTopic],
+    now_ms: int,
+    hear: Callable[[str], None] = silent,
+    **given: Any,
 ) -> dict[str, Result]:
-    """One audit of all of these, with one ledger."""
+    """One audit of all of these, with one ledger; `hear` is told how it goes on."""
     audit = audit_of(spark, [replace(topic, folder=folder) for topic in topics], **given)
-    results = audit.run(now_ms, silent)
+    results = audit.run(now_ms, hear)
     audit.done()
     return {name.removeprefix("tests/"): result for name, result in results.items()}
 
@@ -75,7 +81,7 @@ def offsets(result: Result, finding: str) -> list[int]:
 OTHER_RULES = {"slo": {"lateness": "100ms", "thresholds": [{"lateness": "1m", "objective": "99%"}]}}
 
 
-@pytest.mark.takes_long("carries out three runs")
+@pytest.mark.nightly  # each day four of one ledger have each its own outcomes found
 def test_each_has_the_verdict_that_it_would_have_by_itself_whatever_the_others_are(
     spark: SparkSession, audited: MakeTopic, tmp_path: Path
 ) -> None:
@@ -118,27 +124,78 @@ def test_each_has_the_verdict_that_it_would_have_by_itself_when_one_comes_with_t
     assert told(together[1][two.name]) == told(apart[two.name][0])
 
 
-@pytest.mark.takes_long("carries out two runs")
-def test_what_cannot_be_judged_holds_up_nobody_and_is_judged_later(
-    spark: SparkSession, audited: MakeTopic, kafka: KafkaAddress, tmp_path: Path
-) -> None:
-    good = audited(1)
-    absent = AuditedTopic(f"{good.name}-absent", kafka.bootstrap_servers, tmp_path)
+@dataclass(frozen=True)
+class Together:
+    """Two runs over DelayTopics of one ledger: one is sound, of two others something is gone, and two share a target.
+
+    The source of `absent` comes after the first run, and offsets of `gone` go while that reads.
+    """
+
+    good: AuditedTopic
+    absent: AuditedTopic
+    gone: AuditedTopic
+    sharing: list[AuditedTopic]
+    first: dict[str, Result]
+    second: dict[str, Result]
+
+
+@pytest.fixture(scope="module")
+def together(spark: SparkSession, kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory) -> Together:
+    folder = tmp_path_factory.mktemp("together")
+
+    def make(**spec: Any) -> AuditedTopic:
+        return AuditedTopic(unique("together"), kafka.bootstrap_servers, folder, spec)
+
+    good, absent, gone, one = make().create(1), make(), make().create(1), make().create(1)
+    two = make(target={"topic": one.target}).create(1)
     produce(good, records_of(good, 1))
+    produce(gone, records_of(gone, 2))
+    for topic in (one, two):
+        due_ms = BASE_MS + HOUR_MS
+        receipt = Receipt(due_ms, 0, 0, due_ms, topic.source).encode()
+        produce(topic, [Sent(BASE_MS, topic.source, 0, [("deliver-at", b"%d" % due_ms)])])
+        produce(topic, [Sent(due_ms, one.target, 0, [(RECEIPT, receipt)])])
 
-    before = run(spark, tmp_path / "ledger", [good, absent], END_MS)
+    def delete_on_reading(line: str) -> None:
+        if line.startswith("reading"):
+            admin = AdminClient({"bootstrap.servers": gone.bootstrap_servers})
+            for answer in admin.delete_records([TopicPartition(gone.source, 0, 5)]).values():
+                answer.result(30)
+
+    first = run(spark, folder, [good, absent, gone, one, two], END_MS, delete_on_reading)
     absent.create(1)
-    produce(absent, records_of(absent, 2))
-    after = run(spark, tmp_path / "ledger", [good, absent], END_MS + 60_000)
+    produce(absent, records_of(absent, 3))
+    return Together(good, absent, gone, [one, two], first, run(spark, folder, [good, absent], END_MS + 60_000))
 
-    refused = before[absent.name]
+
+@pytest.mark.takes_long("carries out two runs")
+def test_what_cannot_be_judged_holds_up_nobody_and_is_judged_later(together: Together) -> None:
+    good, absent = together.good.name, together.absent.name
+    refused = together.first[absent]
+
     assert isinstance(refused, Report)
     assert (refused.verdict, refused.reasons[0]) == (
         Verdict.CANNOT_JUDGE,
-        f"the source topic {absent.source} does not exist",
+        f"the source topic {together.absent.source} does not exist",
     )
-    assert offsets(before[good.name], "lost")
-    assert [offsets(after[each.name], "lost") != [] for each in (good, absent)] == [True, True]
+    assert offsets(together.first[good], "lost")
+    assert [offsets(together.second[each], "lost") != [] for each in (good, absent)] == [True, True]
+
+
+def test_offsets_that_went_after_they_were_planned_are_no_matter_of_others(together: Together) -> None:
+    error = together.first[together.gone.name]
+
+    assert isinstance(error, ReadingError)
+    assert f"{together.gone.source} partition 0: offset 0 is gone" in str(error)
+
+
+def test_a_target_that_several_have_is_told_apart_by_its_receipts(together: Together) -> None:
+    for topic in together.sharing:
+        result = together.first[topic.name]
+        assert isinstance(result, Report)
+        assert result.counts is not None
+        counts = result.counts
+        assert (result.verdict, counts.asked, counts.delivered, counts.unknown) == (Verdict.MET, 1, 1, 0)
 
 
 def test_records_that_nobody_vouches_for_refuse_their_delay_topic_alone(
@@ -171,33 +228,6 @@ def set_brokers_clock(topic: AuditedTopic, name: str) -> None:
     resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
     for answer in admin.incremental_alter_configs([resource]).values():
         answer.result(30)
-
-
-@pytest.mark.takes_long("carries out a run over two DelayTopics")
-def test_a_target_that_several_have_is_told_apart_by_its_receipts(
-    spark: SparkSession, audited: MakeTopic, tmp_path: Path
-) -> None:
-    one = audited(1)
-    two = audited(1, spec={"target": {"topic": one.target}})
-    two.target = one.target
-    for topic in (one, two):
-        due_ms = BASE_MS + HOUR_MS
-        receipt = Receipt(due_ms, 0, 0, due_ms, topic.source).encode()
-        produce(topic, [Sent(BASE_MS, topic.source, 0, [("deliver-at", b"%d" % due_ms)])])
-        produce(topic, [Sent(due_ms, one.target, 0, [(RECEIPT, receipt)])])
-
-    results = run(spark, tmp_path / "ledger", [one, two], END_MS)
-
-    for topic in (one, two):
-        result = results[topic.name]
-        assert isinstance(result, Report)
-        assert result.counts is not None
-        assert (result.verdict, result.counts.asked, result.counts.delivered, result.counts.unknown) == (
-            Verdict.MET,
-            1,
-            1,
-            0,
-        )
 
 
 @pytest.mark.nightly
@@ -245,26 +275,3 @@ def test_what_was_not_audited_for_longer_than_it_is_remembered_leaves_the_ledger
         [f"tests/{one.name}", f"tests/{two.name}"],
         [f"tests/{one.name}"],
     ]
-
-
-@pytest.mark.takes_long("carries out a run over two DelayTopics")
-def test_offsets_that_went_after_they_were_planned_are_no_matter_of_others(
-    spark: SparkSession, audited: MakeTopic, tmp_path: Path
-) -> None:
-    gone, good = audited(1), audited(1)
-    for seed, topic in enumerate((gone, good)):
-        produce(topic, records_of(topic, seed))
-    audit = audit_of(spark, [replace(topic, folder=tmp_path / "ledger") for topic in (gone, good)])
-
-    def delete_on_reading(line: str) -> None:
-        if line.startswith("reading"):
-            admin = AdminClient({"bootstrap.servers": gone.bootstrap_servers})
-            for answer in admin.delete_records([TopicPartition(gone.source, 0, 5)]).values():
-                answer.result(30)
-
-    results = audit.run(END_MS, delete_on_reading)
-
-    error, judged = (results[f"tests/{topic.name}"] for topic in (gone, good))
-    assert isinstance(error, ReadingError)
-    assert f"{gone.source} partition 0: offset 0 is gone" in str(error)
-    assert offsets(judged, "lost")

@@ -438,6 +438,7 @@ def runs(spark: SparkSession, kafka: KafkaAddress, tmp_path_factory: pytest.Temp
     return Runs(found["awaited"], late, found["learned"], last)
 
 
+@pytest.mark.nightly
 def test_an_outcome_that_comes_after_its_late_delivery_was_read_is_awaited_by_the_next_run(runs: Runs) -> None:
     told, missing = runs.late
     late: Found = {("late", None): {(0, told.offset), (1, missing.offset)}}
@@ -445,5 +446,6 @@ def test_an_outcome_that_comes_after_its_late_delivery_was_read_is_awaited_by_th
     assert runs.awaited == [late, late, {**late, ("untold", None): {(1, missing.offset)}}]
 
 
+@pytest.mark.nightly
 def test_outcomes_that_an_audit_learns_of_later_are_missed_from_an_hour_after_that_on(runs: Runs) -> None:
     assert runs.learned == [{}, {}, {("untold", None): {(0, runs.last.offset)}}]

@@ -213,7 +213,7 @@ FAULTS = """() => {
 @pytest.mark.parametrize(
     ("viewport", "scheme"),
     [
-        pytest.param(DESKTOP, "light", id="desktop-light"),
+        pytest.param(DESKTOP, "light", id="desktop-light", marks=pytest.mark.nightly),
         pytest.param(PHONE, "dark", id="phone-dark"),
         pytest.param(DESKTOP, "dark", id="desktop-dark", marks=pytest.mark.nightly),
         pytest.param(PHONE, "light", id="phone-light", marks=pytest.mark.nightly),

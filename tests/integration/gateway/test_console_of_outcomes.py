@@ -44,7 +44,10 @@ def scene() -> Iterator[Scene]:
 
 @pytest.mark.parametrize(
     ("viewport", "scheme"),
-    [pytest.param(DESKTOP, "light", id="desktop-light"), pytest.param(PHONE, "dark", id="phone-dark")],
+    [
+        pytest.param(DESKTOP, "light", id="desktop-light", marks=pytest.mark.nightly),
+        pytest.param(PHONE, "dark", id="phone-dark"),
+    ],
 )
 def test_the_life_of_an_id_can_be_read_by_everybody(browser: Browser, scene: Scene, viewport: Any, scheme: Any) -> None:
     addresses = [PAGE, f"{PAGE}/record?id=a", f"{PAGE}/record?id=b"]

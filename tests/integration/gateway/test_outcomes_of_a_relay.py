@@ -110,7 +110,8 @@ def test_each_write_by_rest_names_the_address_that_tells_how_its_schedule_ended(
     assert desk.ask("GET", waiting)[0] == 202
 
 
-@pytest.mark.parametrize("way", ["gateway", "relays"])
+# Each day commands ask relays of what waits.
+@pytest.mark.parametrize("way", ["gateway", pytest.param("relays", marks=pytest.mark.nightly)])
 def test_a_cancel_says_who_won_and_get_how_an_id_ended(desk: Desk, way: str) -> None:
     servers = desk.route.servers.bootstrap_servers
     direct = ["--relay", page_of(desk.relay), "-b", servers, "--outcomes", desk.route.outcomes]

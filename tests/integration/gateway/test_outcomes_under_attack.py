@@ -29,6 +29,8 @@ from delaytopic_gateway.kafka.endings import LONGEST_BYTES
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.alone,
+    # Each day units bound who waits and what is read for them, and a gateway is attacked in other ways.
+    pytest.mark.nightly,
     pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="the kernel has to tell what a process has"),
 ]
 
@@ -160,7 +162,6 @@ def threads_of(gateway: GatewayProcess) -> Counter[str]:
     return found
 
 
-@pytest.mark.takes_long("a million records are written, and thousands wait for seconds")
 def test_thousands_who_wait_take_bounded_memory_threads_and_readers_and_others_are_answered(
     gateway: GatewayProcess, topic: Topic, record_property: Callable[[str, object], None]
 ) -> None:

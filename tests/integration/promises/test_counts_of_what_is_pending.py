@@ -8,12 +8,12 @@ import pytest
 from tests.support.gateway.of_route import page_of
 from tests.support.metrics_page import samples, value_of
 from tests.support.relay.process import RelayProcess, wait_for
-from tests.support.relay.records import BOTH_BACKENDS, BUCKETS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.records import BUCKETS, REDIS_NIGHTLY, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import PARTITIONS
 
 from delaytopic_gateway.client.relay_listing import ask_relay
 
-pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
+pytestmark = [pytest.mark.integration, REDIS_NIGHTLY]
 
 
 class Counts(NamedTuple):

@@ -83,6 +83,7 @@ def test_p4_lateness_is_exported_and_does_not_grow_with_the_backlog_in_the_backl
     assert (run.empty_s <= P99_S, run.full_s <= P99_S) == (True, True), run
 
 
+@pytest.mark.nightly  # each day with transactions, which take longer
 def test_p4_records_are_on_time_with_at_least_once_too(make_route: MakeRoute) -> None:
     route = make_route(guarantee="AtLeastOnce")
     relay = route.start_relay().wait_until_delivering(PARTITIONS)

@@ -12,7 +12,7 @@ import pytest
 from tests.support.metrics_page import Series, histogram_between, quantile_bound, samples
 from tests.support.relay.faults import pass_time
 from tests.support.relay.process import RelayProcess, wait_for
-from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.records import BOTH_BACKENDS, BUCKETS_NIGHTLY, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import LOG_APPEND_TIME, PARTITIONS, Route
 from tests.support.relay.routes import STEADY
 
@@ -146,7 +146,7 @@ def check_answers(route: Route, answers: list[Asked]) -> None:
         assert min(due_ms for due_ms, _, _ in found) > asked_ms - 1_000, "what was delivered is not listed"
 
 
-@BOTH_BACKENDS
+@BUCKETS_NIGHTLY
 def test_replaced_and_cancelled_records_are_not_listed_near_and_far(make_route: MakeRoute) -> None:
     # The near ones are within the horizon for a minute, in memory; the far ones are in the backlog.
     route = make_route(schedule={"maxDelay": "72h"}, limits={"horizon": "2m"})

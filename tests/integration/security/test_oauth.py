@@ -186,6 +186,7 @@ def test_a_relay_that_does_not_trust_the_issuers_authority_ends_and_names_the_fi
     assert "check kafka.security.oauth.caFile: the relay ends" in words
 
 
+@pytest.mark.nightly  # each day one with a wrong secret ends, and says where to look
 def test_a_relay_whose_tokens_are_for_others_ends_and_says_that_kafka_refuses_it(
     guarded_route: GuardedRoute, kafka: OAuthKafka, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ SHALLOW = re.compile(r"^ {1,3}(?:```|\|)", re.MULTILINE)
 """A block or a table that the site's Markdown does not take as a part of the list that it stands in."""
 
 
+@pytest.mark.nightly  # each day links and blocks of code are looked at
 def test_the_site_is_built_without_a_warning_and_has_every_page(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     run = subprocess.run(

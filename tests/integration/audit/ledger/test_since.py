@@ -92,6 +92,7 @@ def test_reading_does_not_begin_behind_a_transaction_that_is_still_open(audited:
     assert offsets_since(topic, SINCE_MS) == Offsets(0, 1, 3)
 
 
+@pytest.mark.nightly  # each day plans begin where they are told to, and offsets of that time are found on Kafka
 @pytest.mark.takes_long("carries out several audits")
 def test_what_was_before_is_neither_asked_for_nor_lost_and_what_is_from_then_on_is_judged(
     spark: SparkSession, audited: MakeTopic

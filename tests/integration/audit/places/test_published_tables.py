@@ -90,7 +90,7 @@ class Published:
         return DeltaTable(f"{self.place}/{table}", storage_options=self._options)
 
 
-@pytest.fixture(params=["a folder", "S3"])
+@pytest.fixture(params=["a folder", pytest.param("S3", marks=pytest.mark.nightly)])
 def published(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Published:
     """The ledger is in a folder, and the tables are in another, or on a real S3 server."""
     if request.param == "a folder":

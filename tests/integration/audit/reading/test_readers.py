@@ -238,6 +238,13 @@ def test_the_end_of_a_range_is_before_a_transaction_that_is_still_open(audited: 
     assert offsets(topic, 0, 12) == [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]
 
 
+def test_what_a_group_has_not_committed_is_not_there(audited: MakeTopic) -> None:
+    topic = audited(2)
+    facts = KafkaFacts({"bootstrap.servers": topic.bootstrap_servers})
+
+    assert facts.committed(f"delaytopic.tests.{topic.name}", topic.source, range(2)) == {}
+
+
 def test_offsets_that_expired_are_a_row_with_the_reason(spark: SparkSession, audited: MakeTopic) -> None:
     topic = audited(1)
     produce(topic, 10)

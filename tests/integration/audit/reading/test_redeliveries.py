@@ -25,7 +25,8 @@ from delaytopic_api.records import RECEIPT, RESTATED, Receipt
 from delaytopic_audit.model.report import Report, Verdict
 from delaytopic_audit.pipeline.gathering import current
 
-pytestmark = pytest.mark.integration
+# Each day the tables tell what puts a schedule off, and simulated relays put off.
+pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 
 QUEUE, PAYLOAD = b"queue", b"payload"
 EACH = 3
@@ -267,7 +268,6 @@ def test_the_report_counts_what_was_found(audited: Audited) -> None:
     assert counted == {name: len(offsets) for name, offsets in audited.truth.expected().items()}
 
 
-@pytest.mark.nightly
 def test_the_audit_of_a_relay_that_puts_off_says_one_hundred_percent(
     spark: SparkSession, kafka: KafkaAddress, redis: RedisAddress, tmp_path: Path
 ) -> None:

@@ -30,6 +30,8 @@ from delaytopic_audit.model.report import Counts, Report, Verdict
 pytestmark = pytest.mark.integration
 MakeTopic = Callable[..., AuditedTopic]
 
+OF_PLANS = pytest.mark.nightly
+"""For five audits one after the other: each day plans are made of what may happen to topics, without an audit."""
 BROKERS_CLOCK = {"message.timestamp.type": "LogAppendTime"}
 
 
@@ -57,18 +59,6 @@ def ask_and_deliver(topic: AuditedTopic, count: int, *, partition: int = 0, firs
 def later(topic: AuditedTopic, spark: SparkSession, *, any_clock: bool = True, restart: bool = False) -> Report:
     """An audit whose clock is ten minutes ahead: everything is closed."""
     return topic.run(spark, time.time_ns() // 1_000_000 + 600_000, any_clock=any_clock, restart=restart)
-
-
-def test_create_time_is_refused(spark: SparkSession, audited: MakeTopic) -> None:
-    topic = audited(1)
-
-    report = later(topic, spark, any_clock=False)
-
-    assert report.verdict is Verdict.CANNOT_JUDGE
-    assert [reason.partition(":")[0] for reason in report.reasons] == [
-        f"the {role} topic {name} has message.timestamp.type=CreateTime"
-        for role, name in (("source", topic.source), ("target", topic.target))
-    ]
 
 
 def test_records_with_create_time_from_before_the_topic_was_set_right_are_refused_until_a_restart(
@@ -137,6 +127,7 @@ def story(spark: SparkSession, kafka: KafkaAddress, tmp_path_factory: pytest.Tem
     return Story(topic, idle, with_added_partition, after_expiry, restarted, later(topic, spark))
 
 
+@OF_PLANS
 def test_an_idle_topic_meets_its_objectives(story: Story) -> None:
     report = story.idle
 
@@ -144,6 +135,7 @@ def test_an_idle_topic_meets_its_objectives(story: Story) -> None:
     assert report.sentence == "No record had its deadline in this window."
 
 
+@OF_PLANS
 def test_partitions_that_were_added_are_audited_from_their_first_record(story: Story) -> None:
     report = story.with_added_partition
 
@@ -151,6 +143,7 @@ def test_partitions_that_were_added_are_audited_from_their_first_record(story: S
     assert [(each.partition, each.counts.delivered) for each in report.partitions] == [(0, 3), (1, 4)]
 
 
+@OF_PLANS
 def test_records_that_expired_unread_are_a_reason(story: Story) -> None:
     report = story.after_expiry
 
@@ -160,6 +153,7 @@ def test_records_that_expired_unread_are_a_reason(story: Story) -> None:
     ]
 
 
+@OF_PLANS
 def test_a_restart_goes_on_without_the_records_that_expired(story: Story) -> None:
     report = story.restarted
 
@@ -169,6 +163,7 @@ def test_a_restart_goes_on_without_the_records_that_expired(story: Story) -> Non
     assert report.reading.out_of_scope == 5
 
 
+@OF_PLANS
 def test_a_topic_that_was_made_anew_is_a_reason(story: Story) -> None:
     report = story.after_a_topic_made_anew
 

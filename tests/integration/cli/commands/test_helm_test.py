@@ -72,7 +72,7 @@ def test_it_succeeds_where_a_relay_delivers_once_and_not_early(
     assert len(route.read(route.target)) == 1
 
 
-@pytest.mark.takes_long("a release and a pod start, and the record is watched for a while")
+@pytest.mark.nightly  # each day a trial says so of a record that nobody delivers
 def test_it_fails_where_a_record_is_early_and_its_log_says_so(
     make_route: MakeRoute, install: Install, helm: Helm, node: LocalNode, pod_namespace: str
 ) -> None:

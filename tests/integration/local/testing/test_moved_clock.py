@@ -53,7 +53,7 @@ def test_what_waits_keeps_its_time_through_a_killed_relay_and_an_emptied_redis(t
         assert topic.arrived()[1].waited == timedelta(days=4)
 
 
-@pytest.mark.takes_long("a process of its own")
+@pytest.mark.nightly  # each day tests move the clock of relays of their own
 def test_the_command_moves_the_clock_of_a_local(
     tmp_path: Path, kafka: SharedKafka, redis: SharedRedis, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -117,7 +117,7 @@ def names(client: KafkaClient) -> list[str] | None:
         return None
 
 
-@pytest.mark.takes_long("Kafka is killed, and started again when questions have found no answer")
+@pytest.mark.nightly  # each day a Kafka that is not there is told, and left alone for a while
 def test_questions_about_groups_that_kafka_did_not_answer_are_forgotten_when_it_is_back(own_kafka: KafkaServer) -> None:
     # A question that is open in the client when the coordinator comes back would abort this process
     client = KafkaClient({"bootstrap.servers": own_kafka.bootstrap_servers}, lambda *_: None, timeout_s=0.5)

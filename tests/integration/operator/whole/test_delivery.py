@@ -1,4 +1,4 @@
-"""A DelayTopic of three lines on a real cluster: made, delivering, described by its status, and moved to a backend."""
+"""DelayTopics on a real cluster: made, delivering, described by their status, and moved to another backend."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from playground.kube.pods import await_rollout
 from tests.support.operator.app_team import AppTeam
 from tests.support.operator.backlogs import await_pending
 from tests.support.operator.platform import Platform
-from tests.support.relay.process import wait_for
+from tests.support.relay.process import patient, wait_for
+from tests.support.relay.records import now_ms
+from tests.support.relay.route import ClientHeaders
 from tests.support.servers.kafka_topics import KafkaTopics
 
+from delaytopic_api.relay import Ending, Outcome
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.resources import relays_name
@@ -116,6 +119,58 @@ def test_a_line_of_kubectl_get_tells_how_it_stands(running: Platform, reminders:
     assert line[:5] == ["reminders", "True", "Ready", "3", "0"]
     assert line[7] == "1/1"
     assert "records are taken in and delivered at their own time" in shown
+
+
+def test_the_topic_of_outcomes_is_made_like_the_source_and_a_cancel_has_its_answer(
+    running: Platform, tmp_path: Path
+) -> None:
+    topic = f"{running.team}.orders.outcomes"
+    source = running.apply_topic("orders", outcomes={"topic": topic, "retention": "168h"})
+    running.await_condition("orders", "Ready", seconds=60)
+    team, topics = AppTeam.of(running, "orders", tmp_path), KafkaTopics(running.kafka.bootstrap_servers)
+    due = [("deliver-id", b"a"), ("deliver-at", b"%d" % (now_ms() + 3_600_000))]
+    cancel = [("deliver-id", b"a"), ("deliver-action", b"cancel"), ("deliver-requested-by", b"ann")]
+
+    team.send([(b"a", b"v", [*due]), (b"a", None, [*cancel])])
+
+    def told() -> list[Outcome]:
+        return [Outcome.model_validate_json(each.value or b"") for each in team.read(topic)]
+
+    assert patient(lambda: told() != [], 60), running.operator.why()
+    assert [(each.outcome, each.id, each.requested_by, each.source.topic) for each in told()] == [
+        (Ending.CANCELLED, "a", "ann", source)
+    ]
+    config, status = topics.config(topic), running.topic("orders")["status"]
+    assert (config["cleanup.policy"], config["retention.ms"]) == ("delete", "604800000")
+    assert (status["outcomes"]["ownership"], status["outcomes"]["partitions"]) == (
+        "Created",
+        status["source"]["partitions"],
+    )
+
+
+def test_a_scheduler_s_topics_are_made_and_a_delivery_comes_with_its_tombstone_and_its_copy(
+    running: Platform, tmp_path: Path
+) -> None:
+    source = running.apply_topic("videos", schedule={"scheduler": {}})
+    running.await_condition("videos", "Ready", seconds=60)
+    team, topics = AppTeam.of(running, "videos", tmp_path), KafkaTopics(running.kafka.bootstrap_servers)
+    headers: ClientHeaders = [
+        ("scheduler-epoch", b"%d" % (now_ms() // 1000)),
+        ("scheduler-target-topic", team.target.encode()),
+        ("scheduler-target-key", b"vid1"),
+    ]
+
+    team.send([(b"vid1-online", b"video 1", headers)])
+
+    def values(topic: str) -> list[tuple[bytes | None, bytes | None]]:
+        return [(record.key, record.value) for record in team.read(topic)]
+
+    assert patient(lambda: values(f"{source}.history") != [], 60), running.operator.why()
+    assert values(team.target) == values(f"{source}.history") == [(b"vid1", b"video 1")]
+    assert values(source) == [(b"vid1-online", b"video 1"), (b"vid1-online", None)]
+    config, status = topics.config(source), running.topic("videos")["status"]
+    assert (config["cleanup.policy"], config["retention.ms"]) == ("compact", "-1")
+    assert (status["history"]["ownership"], status["history"]["partitions"]) == ("Created", 4)
 
 
 @pytest.mark.nightly  # each day relays hand a backlog over to those with another backend, there and back

@@ -108,7 +108,10 @@ def test_a_record_is_written_replaced_suspended_and_resumed_by_its_object(runnin
     assert second["status"]["written"]["partition"] == first["status"]["written"]["partition"]
 
 
-@pytest.mark.parametrize(("policy", "last"), [("Keep", (None, b"report")), ("Cancel", (b"cancel", None))])
+@pytest.mark.parametrize(
+    ("policy", "last"),
+    [pytest.param("Keep", (None, b"report"), marks=pytest.mark.nightly), ("Cancel", (b"cancel", None))],
+)
 def test_what_waits_when_an_object_is_deleted_is_left_by(
     running: Platform, team: AppTeam, policy: str, last: tuple[bytes | None, bytes | None]
 ) -> None:
@@ -121,13 +124,37 @@ def test_what_waits_when_an_object_is_deleted_is_left_by(
     assert record.written(uid)[-1] == last
 
 
-def test_an_object_without_its_delay_topic_says_so_and_hangs_on_nothing(running: Platform, team: AppTeam) -> None:
+def test_an_object_without_its_delay_topic_is_counted_and_told_and_hangs_on_nothing(
+    running: Platform, team: AppTeam
+) -> None:
     record = OneRecord(running, team, "alone", delayTopic="nowhere", deletionPolicy="Cancel")
     record.await_ready("False", "DelayTopicMissing")
 
+    # The test may see the status a moment before the operator has the answer to its own write.
+    wait_for(lambda: without_delay_topic(running) == 1, running.operator.why)
+    told = wait_for(lambda: warnings(running, "alone"), running.operator.why)
     running.client.delete(record.path)
-
     await_gone(running.client, record.path, seconds=40)
+    wait_for(lambda: without_delay_topic(running) == 0, running.operator.why)
+
+    note = f"there is no DelayTopic {running.team}/nowhere: apply it, or name another one"
+    assert told == [("DelayTopicMissing", note)]
+
+
+def without_delay_topic(platform: Platform) -> float:
+    """Return how many RecurringRecords of the team the operator's page of metrics counts as such."""
+    labels = f'delaytopic_namespace="{platform.team}",reason="DelayTopicMissing",status="False"'
+    series = f"delaytopic_operator_recurring_records{{{labels}}} "
+    lines = platform.operator.get("/metrics").splitlines()
+    return sum(float(line.removeprefix(series)) for line in lines if line.startswith(series))
+
+
+def warnings(platform: Platform, name: str) -> list[tuple[str, str]]:
+    """Return reason and note of each Warning about one of them."""
+    listed = platform.client.get(f"/apis/events.k8s.io/v1/namespaces/{platform.team}/events")["items"]
+    about = ("RecurringRecord", name)
+    found = [each for each in listed if (each["regarding"]["kind"], each["regarding"]["name"]) == about]
+    return [(each["reason"], each["note"]) for each in found if each["type"] == "Warning"]
 
 
 def test_a_record_whose_write_was_not_told_of_is_written_again_in_its_place(running: Platform, team: AppTeam) -> None:
@@ -143,6 +170,7 @@ def test_a_record_whose_write_was_not_told_of_is_written_again_in_its_place(runn
     assert record.written(before["metadata"]["uid"]) == [(None, b"report")] * 2
 
 
+@pytest.mark.nightly  # each day one without its DelayTopic is told, and goes
 def test_what_goes_through_a_delay_topic_that_is_deleted_first_hangs_on_nothing_and_is_written_when_it_is_back(
     running: Platform, tmp_path: Path
 ) -> None:
@@ -176,6 +204,7 @@ def test_what_goes_through_a_delay_topic_that_is_deleted_first_hangs_on_nothing_
     assert again == [[(None, b"report")] * 2] * 2
 
 
+@pytest.mark.nightly  # each day plans say what a DelayTopic does not take
 def test_what_its_delay_topic_no_longer_takes_is_said_and_written_when_it_takes_it_again(
     running: Platform, tmp_path: Path
 ) -> None:
@@ -204,6 +233,7 @@ def test_what_its_delay_topic_no_longer_takes_is_said_and_written_when_it_takes_
     assert "at most 12h (schedule.maxDelay)" in condition_of(too_seldom, "Ready")["message"]
 
 
+@pytest.mark.nightly  # each day plans wait for a cancel that may not be written
 @pytest.mark.takes_long("a class changes twice, and topics are made")
 def test_a_record_whose_topics_a_class_takes_away_says_so_and_waits_for_its_cancel(
     running: Platform, tmp_path: Path

@@ -65,6 +65,7 @@ def test_relays_whose_topics_a_class_takes_away_stop_and_go_on_when_it_gives_the
     assert summary(team.audited(60)) == all_arrived(2)
 
 
+@pytest.mark.nightly  # each day decisions run on by default
 @pytest.mark.takes_long("a class changes while relays run")
 def test_relays_whose_topics_a_class_takes_away_run_on_by_default_and_say_so(
     platform: Platform, node: LocalNode, tmp_path: Path

@@ -61,6 +61,7 @@ def await_no_other(platform: Platform) -> None:
     await_object(platform.client, platform.path(NAME), holds, seconds=60)
 
 
+@pytest.mark.nightly  # each day decisions leave alone what another operator owns
 @pytest.mark.takes_long("members of the group are asked for three times a minute")
 def test_each_side_sees_the_other_and_nobody_changes_what_both_have(
     platform: Platform, node: LocalNode, tmp_path: Path, relays_there: list[subprocess.Popen[bytes]]

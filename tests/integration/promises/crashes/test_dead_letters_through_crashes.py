@@ -24,6 +24,7 @@ def send_mixed(route: Route) -> None:
     produce(route.servers.bootstrap_servers, route.source, records)
 
 
+@pytest.mark.nightly  # each day simulated relays are killed amid them
 @pytest.mark.takes_long("sends three times, and a successor waits for the session of a relay that is killed")
 def test_p1_p2_dead_letters_and_other_targets_are_exact_when_the_relay_is_killed_amid_them(
     make_route: MakeRoute,

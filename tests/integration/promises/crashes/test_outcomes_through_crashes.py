@@ -13,7 +13,6 @@ from tests.support.relay.process import wait_for
 from tests.support.relay.records import (
     BOTH_BACKENDS,
     BUCKETS_NIGHTLY,
-    REDIS_NIGHTLY,
     MakeRoute,
     Sent,
     now_ms,
@@ -128,8 +127,9 @@ def a_batch(rng: random.Random, batch: int) -> list[Sent]:
     return records
 
 
+@pytest.mark.nightly  # each day simulated relays are killed amid them
 @pytest.mark.takes_long("a successor waits for the session of each relay that is killed")
-@REDIS_NIGHTLY
+@BOTH_BACKENDS
 def test_each_schedule_has_one_outcome_and_it_is_true_when_relays_are_killed(make_route: MakeRoute) -> None:
     rng = random.Random(51)
     route = make_route(outcomes={})
@@ -234,6 +234,7 @@ def test_an_outcome_says_what_it_tells_of_and_where_it_is(make_route: MakeRoute)
     }
 
 
+@pytest.mark.nightly  # each day simulated relays write them without
 def test_outcomes_are_written_without_transactions_too(make_route: MakeRoute) -> None:
     route = make_route(outcomes={}, guarantee="AtLeastOnce")
     route.start_relay().wait_until_delivering(PARTITIONS)

@@ -8,7 +8,7 @@ from collections import defaultdict
 import pytest
 from tests.support.relay.faults import pass_time
 from tests.support.relay.process import wait_for
-from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute, Sent, produce
+from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, produce
 from tests.support.relay.route import PARTITIONS, Route
 
 from delaytopic_api.records import OCCURRENCE, RECEIPT, RESTATED, Receipt
@@ -47,8 +47,9 @@ def by_chain(delivered: list[RawRecord]) -> dict[bytes, list[tuple[int, int]]]:
     return found
 
 
+@pytest.mark.nightly  # each day simulated relays are killed amid them
 @pytest.mark.takes_long("a successor waits for the session of each relay that is killed")
-@BUCKETS_NIGHTLY
+@BOTH_BACKENDS
 def test_p1_p2_p3_each_slot_is_delivered_once_when_relays_are_killed(make_route: MakeRoute, backend: str) -> None:
     rng = random.Random(52)
     route = make_route()

@@ -170,6 +170,7 @@ def test_p1_a_group_that_a_tool_has_set_to_the_end_delivers_what_waits_in_redis(
     assert sorted(map(int, filter(None, values(route)))) == [*range(50)]
 
 
+@pytest.mark.nightly  # each day simulated groups lose their offsets
 @pytest.mark.takes_long("two relays start one after another")
 def test_p2_a_group_that_was_deleted_stands_still_until_repeats_are_accepted(make_route: MakeRoute) -> None:
     route = make_route(partitions=1)

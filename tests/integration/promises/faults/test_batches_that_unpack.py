@@ -74,6 +74,7 @@ def restart_as_kubelet_does(relay: RelayProcess, most: int = MOST_STARTS) -> int
     raise AssertionError(f"it ended {most} times: {relay.why()}")
 
 
+@pytest.mark.nightly  # each day such a batch is found by processes that read it on trial
 @pytest.mark.takes_long("a relay ends three times and is started again, and two more start")
 def test_a_batch_by_which_relays_end_is_named_after_a_few_starts_and_others_are_delivered(
     make_route: MakeRoute,

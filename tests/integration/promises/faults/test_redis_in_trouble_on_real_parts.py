@@ -18,7 +18,8 @@ from tests.support.servers.leading_proxy import LeadingProxy
 
 from delaytopic_local.servers.redis_server import RedisServer
 
-pytestmark = pytest.mark.integration
+# Each day simulated ones are full and demoted, and writes to a full one are refused.
+pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 
 RATE = 100
 DELAYS_MS = (0, 6_000)
@@ -52,7 +53,6 @@ def lists_of(client: Any, route: Route) -> list[bytes]:
     return [*client.scan_iter(match=f"{{delaytopic.tests.{route.name}:*}}:s:*", count=10_000)]
 
 
-@pytest.mark.takes_long("Redis is full for a quarter of a minute, and records wait for seconds")
 def test_p1_p2_p3_while_redis_is_full_what_waits_leaves_in_time_and_nothing_is_lost(
     a_route: MakeRoute, own_redis: RedisServer, record_property: Record
 ) -> None:
@@ -86,8 +86,6 @@ def test_p1_p2_p3_while_redis_is_full_what_waits_leaves_in_time_and_nothing_is_l
         assert late_ms[-1] < LATE_MS
 
 
-@pytest.mark.nightly
-@pytest.mark.takes_long("a primary and its replica start, and records wait for seconds")
 def test_p1_p2_p3_a_primary_that_is_demoted_behind_its_address_is_left_within_seconds(
     a_route: MakeRoute, tmp_path: Path, record_property: Record
 ) -> None:

@@ -38,7 +38,7 @@ def test_records_that_became_too_large_for_the_target_are_dead_letters_and_all_o
     assert {letter.reason for letter in letters} == {"too-large"}
 
 
-@pytest.mark.takes_long("Kafka refuses records one by one")
+@pytest.mark.nightly  # each day simulated brokers refuse records, and a real one those that are too large
 def test_records_that_a_compacted_target_refuses_are_dead_letters_with_kafkas_words(make_route: MakeRoute) -> None:
     route = make_route()
     configure(route, route.target, "cleanup.policy", "compact")

@@ -53,8 +53,9 @@ def until_taken_in(relay: RelayProcess, records: int) -> None:
     wait_for(taken_in, relay.why)
 
 
+@pytest.mark.nightly  # each day simulated clocks are ahead, and a real one jumps
 @pytest.mark.takes_long("a relay waits in vain for some seconds, and starts twice")
-@BUCKETS_NIGHTLY
+@BOTH_BACKENDS
 def test_a_clock_that_is_an_hour_ahead_at_the_start_delivers_nothing_and_all_of_it_once_it_is_right(
     make_route: MakeRoute, tmp_path: Path
 ) -> None:

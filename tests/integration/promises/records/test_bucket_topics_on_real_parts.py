@@ -65,6 +65,7 @@ def test_a_foreign_record_in_a_bucket_is_left_out_and_named(route: Route) -> Non
 
 
 @ONLY_BUCKETS
+@pytest.mark.nightly  # each day simulated buckets are damaged
 @pytest.mark.takes_long("the loss is noticed when half of the delay is over")
 def test_truncated_buckets_are_filled_again_from_the_source(make_route: MakeRoute) -> None:
     route = make_route(limits={"horizon": "1s"})

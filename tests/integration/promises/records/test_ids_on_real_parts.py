@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import pytest
 from tests.support.metrics_page import samples, value_of
 from tests.support.relay.process import RelayProcess, wait_for
-from tests.support.relay.records import BOTH_BACKENDS, MakeRoute, Sent, at, now_ms, produce
+from tests.support.relay.records import BUCKETS_NIGHTLY, MakeRoute, Sent, at, now_ms, produce
 from tests.support.relay.route import PARTITIONS, ClientHeaders, Route
 
 from delaytopic_local.verifier.verdict import Verdict
 
-pytestmark = [pytest.mark.integration, BOTH_BACKENDS]
+pytestmark = [pytest.mark.integration, BUCKETS_NIGHTLY]
 
 MANY = 1_000
 HORIZON = "5s"

@@ -85,6 +85,7 @@ def test_a_large_record_that_came_compressed_is_delivered_whole_and_its_neighbou
     assert started_over(relay) == ([] if guarantee == "AtLeastOnce" else ["producer-outdated"])
 
 
+@pytest.mark.nightly
 def test_large_records_of_a_delaytopic_do_not_make_those_of_another_late(make_route: MakeRoute) -> None:
     route, another = make_route(SOURCE_KEEPS), make_route()
     relays = [each.start_relay().wait_until_delivering(PARTITIONS) for each in (route, another)]
@@ -101,6 +102,7 @@ def test_large_records_of_a_delaytopic_do_not_make_those_of_another_late(make_ro
     assert latest_neighbour_ms(another, due_ms) < ON_TIME_MS
 
 
+@pytest.mark.nightly  # each day by a record that is too large even compressed
 def test_without_compression_a_record_that_would_fit_only_with_it_is_a_dead_letter(make_route: MakeRoute) -> None:
     route = make_route(target={"compression": "None"})
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
@@ -111,7 +113,8 @@ def test_without_compression_a_record_that_would_fit_only_with_it_is_a_dead_lett
     assert [letter.said and letter.said.reason for letter in letters(route)] == ["too-large"]
 
 
-@BOTH_GUARANTEES
+@pytest.mark.nightly  # each day by a dead letter that may not have its value
+@pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_a_record_that_no_codec_makes_small_enough_is_a_dead_letter_with_its_value_where_that_fits(
     make_route: MakeRoute, guarantee: str
 ) -> None:

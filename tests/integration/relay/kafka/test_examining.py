@@ -75,7 +75,7 @@ def test_what_fits_is_no_matter(kafka: KafkaAddress) -> None:
         assert verdict(examiner, 0) is None
 
 
-@pytest.mark.takes_long("what fits is read on for five seconds")
+@pytest.mark.nightly  # each day one that fits is no matter
 def test_several_batches_that_fit_one_by_one_are_no_matter(kafka: KafkaAddress) -> None:
     topic = a_topic(kafka)
     for _ in range(6):

@@ -152,7 +152,7 @@ with ThreadPoolExecutor(8) as threads:
 """Makes producers of many threads, and ends them before all of these have begun."""
 
 
-@pytest.mark.takes_long("makes and ends 500 producers")
+@pytest.mark.nightly
 def test_producers_may_end_while_their_threads_begin() -> None:
     # In a process of its own, which would end, and whose freed memory is overwritten
     environment = {**os.environ, "MALLOC_PERTURB_": "85", "PYTHONPATH": str(ROOT)}

@@ -290,23 +290,6 @@ def test_a_connection_of_its_own_claims_nothing_of_the_cluster_that_it_names(
     assert "of another namespace" in refused(hostile, "claimer")
 
 
-@pytest.mark.takes_long("the status is written once a Kafka that does not answer was given up")
-def test_who_names_the_servers_of_two_clusters_does_not_make_them_one(
-    shared: Platform, hostile: Platform, victim: Victim
-) -> None:
-    elsewhere = "127.0.0.1:1"
-    far = {"connection": {"bootstrapServers": elsewhere}, "access": EVERYTHING}
-    shared.apply("DelayClass", f"{shared.class_name}-far", far)
-    both = f"{shared.kafka.bootstrap_servers},{elsewhere}"
-    apply_inline(hostile, "merger", both, {}, authentication=UNKNOWN_SECRET)
-    hostile.await_condition("merger", "PolicyAccepted")
-
-    topics = {"source": {"topic": victim.source}, "target": {"topic": victim.target}}
-    shared.apply_topic("far-away", delayClassName=f"{shared.class_name}-far", **topics)
-
-    shared.await_condition("far-away", "PolicyAccepted")
-
-
 def test_by_another_address_a_topic_is_another_s_all_the_same(
     shared: Platform, hostile: Platform, victim: Victim
 ) -> None:

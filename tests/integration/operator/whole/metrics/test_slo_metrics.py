@@ -65,6 +65,7 @@ def test_what_is_asked_of_a_delay_topic_is_served_before_it_is_audited(audited: 
     assert due_s > epoch_ms() / 1_000 + 2 * 365 * 86_400
 
 
+@pytest.mark.nightly  # each day reports count what audits find
 @pytest.mark.takes_long("two audits, one after the other")
 def test_what_audits_find_is_served_by_the_one_that_leads_until_the_delay_topic_goes(audited: Platform) -> None:
     audited.apply_topic("found")
