@@ -85,7 +85,6 @@ class Assessment:
     lead_ms: int
     per_second: int
     """Delivered by one relay."""
-    ingest_per_second: int
     overdue: int
     crests: tuple[Crest, ...]
     known: bool
@@ -150,7 +149,6 @@ def assess(policy: ScalingPolicy, signals: FleetSignals, memory: ScalingMemory, 
         reach_ms=lead_ms + policy.pace.poll_ms,
         lead_ms=lead_ms,
         per_second=capacity.per_second,
-        ingest_per_second=capacity.ingest_per_second,
         overdue=work.overdue,
         crests=tuple(work.crests),
         known=due is not None,
@@ -174,7 +172,7 @@ def _ingest(signals: FleetSignals, memory: ScalingMemory, now_ms: int) -> list[N
     arriving = memory.arrivals.per_second() if fresh(signals.source_end, now_ms) is not None else None
     if lag is None and arriving is None:
         return []
-    need = need_of_ingest(arriving or 0.0, lag or 0, memory.capacity.ingest_per_second, now_ms)
+    need = need_of_ingest(arriving or 0.0, lag or 0, now_ms)
     return [need] if need.relays > 0 else []
 
 

@@ -201,6 +201,8 @@ CATCH_UP_MS = 30_000
 """The time within which what is overdue shall have left."""
 READ_UP_MS = 60_000
 """The time within which what has not been taken in shall be."""
+TAKES_IN_PER_SECOND = 10_000
+"""The records that a relay is taken to take in within a second. In simulation its true rate hardly matters."""
 
 
 class NeedKind(StrEnum):
@@ -257,9 +259,9 @@ def need_of_overdue(overdue: int, per_second: float, now_ms: int) -> Need:
     return Need(NeedKind.OVERDUE, relays, overdue, now_ms, now_ms + CATCH_UP_MS, now_ms)
 
 
-def need_of_ingest(arriving_per_second: float, lag: int, ingest_per_second: float, now_ms: int) -> Need:
+def need_of_ingest(arriving_per_second: float, lag: int, now_ms: int) -> Need:
     """Count the relays for records that arrive, and for those not taken in yet."""
-    relays = (arriving_per_second + lag * 1_000 / READ_UP_MS) / ingest_per_second
+    relays = (arriving_per_second + lag * 1_000 / READ_UP_MS) / TAKES_IN_PER_SECOND
     records = lag + round(arriving_per_second * READ_UP_MS / 1_000)
     return Need(NeedKind.INGEST, relays, records, now_ms, now_ms + READ_UP_MS, now_ms)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from delaytopic_api.values import ScaleToZero, Suspend
 from delaytopic_operator.scaling import wording
 from delaytopic_operator.scaling.assessment import Assessment, ScalingPolicy
-from delaytopic_operator.scaling.need import Need, NeedKind
+from delaytopic_operator.scaling.need import TAKES_IN_PER_SECOND, Need, NeedKind
 from delaytopic_operator.scaling.signals import FleetSignals, fresh
 from delaytopic_operator.scaling.state import ScalingMemory, is_complete
 
@@ -305,8 +305,7 @@ def need_sentence(context: Context, need: Need) -> str:
     if need.kind is NeedKind.OVERDUE:
         return f"{records} overdue, and a relay delivers {context.assessment.per_second:,} a second"
     if need.kind is NeedKind.INGEST:
-        rate = context.assessment.ingest_per_second
-        return f"{records} to take in within a minute, and a relay takes in {rate:,} a second"
+        return f"{records} to take in within a minute, and a relay is taken to take in {TAKES_IN_PER_SECOND:,} a second"
     when = wording.between(need.from_ms, need.to_ms)
     return f"{records} due {when}, and a relay delivers {context.assessment.per_second:,} a second"
 

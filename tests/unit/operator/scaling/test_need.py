@@ -36,7 +36,7 @@ def test_what_is_overdue_joins_what_falls_due_over_the_time_that_it_has() -> Non
 
 
 def test_what_arrives_and_what_is_behind_is_taken_in_within_a_minute() -> None:
-    assert need_of_ingest(500.0, 60_000, ingest_per_second=1_000, now_ms=0).relays == 1.5
+    assert need_of_ingest(5_000.0, 600_000, now_ms=0).relays == 1.5
 
 
 def test_records_due_in_one_instant_are_as_late_as_the_fleet_needs_for_them() -> None:
