@@ -31,7 +31,7 @@ VARIANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     "lead time taken to be 45 s": ((LeadTime, "p95_ms", lambda _: START_MS),),
     "lead time taken to be 0 s": ((LeadTime, "p95_ms", lambda _: 0),),
     "rate taken to be 5,000": ((Capacity, "per_second", property(lambda _: ASSUMED_PER_SECOND)),),
-    "intake not looked at": ((assessment, "_ingest", lambda *_: []),),
+    "intake not looked at": ((assessment, "_ingest", lambda *_: None),),
     "no peaks of the last day": ((state.Peaks, "p95", lambda _: None),),
     "down without a tenth to spare": ((assessment, "MARGIN", 1.0),),
     "down although more is needed soon": ((assessment.Assessment, "enough_ahead", assessment.Assessment.enough),),

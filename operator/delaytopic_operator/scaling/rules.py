@@ -218,8 +218,9 @@ def blind(context: Context) -> Recommendation | None:
 
 def up(context: Context) -> Recommendation | None:
     """Add relays, if the work at hand asks for them."""
-    need, wanted = context.assessment.binding, context.assessment.wanted
-    if need is None or wanted <= context.current:
+    wanted = context.assessment.wanted
+    need = context.assessment.binding if wanted > context.current else None
+    if need is None:
         return None
     return Recommendation(wanted, REASONS[need.kind], need_sentence(context, need))
 
@@ -251,8 +252,9 @@ def down(context: Context) -> Recommendation | None:
 
 def enough(context: Context) -> Recommendation:
     """Hold: there is nothing to do, or there are no more relays to add."""
-    need = context.assessment.binding
-    if need is not None and need.relays > context.assessment.sizes.power(context.current):
+    power = context.assessment.sizes.power(context.current)
+    need = context.assessment.binding if context.assessment.most > power else None
+    if need is not None and need.relays > power:
         return context.hold(Reason.AT_MAXIMUM, need_sentence(context, need))
     if not context.policy.delivers:
         return context.hold(Reason.SUSPENDED, "delivery is suspended: what is due waits, and relays stay for it")
