@@ -11,6 +11,7 @@ from bench.scaling.world import Batch, Day
 
 HOUR_S: Final = 3_600
 LENGTH_S: Final = 6 * HOUR_S
+SHORT_S: Final = 2 * HOUR_S
 TOLD_BEFORE_S: Final = 1_800
 """Records of the swell are sent so long before they are due."""
 
@@ -26,6 +27,9 @@ def days() -> tuple[Day, ...]:
         # Six million in a minute, due within half an hour.
         flood.setdefault(9_000 + second, []).extend((9_180 + 27 * each, 100_000 / 60) for each in range(60))
         flood.setdefault(16_000 + second, []).extend((21_000 + each, 100_000 / 60) for each in range(60))
+    steady = {second: [(second + 600, 200.0)] for second in range(SHORT_S)}
+    steady[10] = [(HOUR_S, 60_000.0)]
+    small = Day("small batches", SHORT_S, steady, commit_s=0.15)
     return (
         plain,
         unreliable,
@@ -33,6 +37,8 @@ def days() -> tuple[Day, ...]:
         replace(plain, name="narrow target", narrow=((HOUR_S, 3 * HOUR_S, 900.0),)),
         replace(plain, name="flood", arrivals=flood),
         replace(plain, name="slow flood", arrivals=flood, takes_in=3_000),
+        small,
+        replace(small, name="slow commits", commit_s=0.5),
     )
 
 

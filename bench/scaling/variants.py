@@ -8,7 +8,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from delaytopic_operator.scaling import assessment, decision, rules, state
-from delaytopic_operator.scaling.capacity import DELIVERY, INGEST, START_MS, Capacity, LeadTime
+from delaytopic_operator.scaling.capacity import ASSUMED_PER_SECOND, START_MS, Capacity, LeadTime
 from delaytopic_operator.scaling.rules import Context, Reason, Recommendation
 
 Change = tuple[object, str, Any]
@@ -30,9 +30,8 @@ VARIANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     "all rules": (),
     "lead time taken to be 45 s": ((LeadTime, "p95_ms", lambda _: START_MS),),
     "lead time taken to be 0 s": ((LeadTime, "p95_ms", lambda _: 0),),
-    "rate taken to be 5,000": ((Capacity, "per_second", property(lambda _: DELIVERY.start)),),
-    "intake not looked at": ((assessment, "_ingest", lambda *_: []),),
-    "intake taken to be 10,000": ((Capacity, "ingest_per_second", property(lambda _: INGEST.start)),),
+    "rate taken to be 5,000": ((Capacity, "per_second", property(lambda _: ASSUMED_PER_SECOND)),),
+    "intake not looked at": ((assessment, "_ingest", lambda *_: None),),
     "no peaks of the last day": ((state.Peaks, "p95", lambda _: None),),
     "down without a tenth to spare": ((assessment, "MARGIN", 1.0),),
     "down although more is needed soon": ((assessment.Assessment, "enough_ahead", assessment.Assessment.enough),),

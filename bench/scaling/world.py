@@ -36,6 +36,8 @@ class Day:
     """The batches by the second in which they are sent."""
     begins_with: Sequence[Batch] = ()
     """Taken in before."""
+    commit_s: float = 0.0
+    """The time of a commit where relays tell their rate with small batches, as with a fixed delay; otherwise 0."""
     takes_in: int = 10_000
     """Records a second and relay."""
     jittered: bool = False
@@ -143,8 +145,10 @@ class World:
                 self._take_in(number, self._day.takes_in / len(own))
                 done += self._deliver(number, share)
             pod.delivered += done
-            if done:
-                pod.rate = rate * self._random.uniform(0.9, 1.1)
+            busy_s = self._day.commit_s + done / rate
+            # A relay measures no second in which it was busy for less than 200 ms.
+            if done and (not self._day.commit_s or busy_s >= 0.2):
+                pod.rate = done / busy_s * self._random.uniform(0.9, 1.1)
 
     def _take_in(self, number: int, most: float) -> None:
         unread, late = self._unread[number], self._late[number]

@@ -59,10 +59,6 @@ class ScalingCapacity(_Status):
     """The number of records that a relay delivers in a second."""
     measured: bool
     """True if that was measured; else it is assumed."""
-    ingest_per_relay: Number
-    """The number of records that a relay takes in within a second."""
-    ingest_measured: bool
-    """True if that was measured; else it is assumed."""
     lead_time_ms: Number
     """The time from asking for a relay to its first delivery, in milliseconds."""
     measured_starts: Number

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 from delaytopic_api.documents import AutoscalingSettings, Settings
 from delaytopic_api.values import Suspend
@@ -14,6 +14,7 @@ from delaytopic_operator.scaling.need import (
     Need,
     Sizes,
     lateness_ms,
+    most_of_due,
     need_of_ingest,
     needs_of_due,
     pieces,
@@ -79,17 +80,32 @@ class Assessment:
     """A need that presses within `reach_ms` from now is one to act on."""
 
     sizes: Sizes
-    needs: tuple[Need, ...]
     now_ms: int
     reach_ms: int
     lead_ms: int
     per_second: int
     """Delivered by one relay."""
-    ingest_per_second: int
+    planned_per_second: float
+    """The part of that to plan with."""
+    precision_ms: int
     overdue: int
     crests: tuple[Crest, ...]
+    ingest: Need | None
+    """The need for what is not taken in."""
     known: bool
     """True if the relays told what is due; otherwise the needs are a lower bound, or nothing."""
+
+    @cached_property
+    def needs(self) -> tuple[Need, ...]:
+        """What relays are needed for. Most fleets can do without knowing: `most` is enough."""
+        ahead, per_second = pieces(self.crests), self.planned_per_second
+        due = needs_of_due(ahead, self.overdue, per_second, self.precision_ms, self.now_ms)
+        return due if self.ingest is None else (*due, self.ingest)
+
+    @cached_property
+    def most(self) -> float:
+        """A number of relays that no need exceeds."""
+        return max(most_of_due(self.crests, self.overdue, self.planned_per_second), _relays(self.ingest))
 
     def at_hand(self, need: Need) -> bool:
         """Return whether relays started at the next look would come too late for it."""
@@ -108,21 +124,27 @@ class Assessment:
     @cached_property
     def wanted(self) -> int:
         """The size for what is at hand."""
-        return self.sizes.fit(_relays(self.binding))
+        return self._fit(lambda: _relays(self.binding))
 
     @cached_property
     def enough(self) -> int:
         """The size for what is at hand, with a margin: a fleet may shrink to it."""
-        return self.sizes.fit(_relays(self.binding) * MARGIN)
+        return self._fit(lambda: _relays(self.binding) * MARGIN)
 
     @property
     def enough_ahead(self) -> int:
         """The size for everything ahead, with a margin: later needs do not raise the fleet yet, but keep it."""
-        return max(self.enough, self.sizes.fit(_relays(self.later) * MARGIN))
+        return max(self.enough, self._fit(lambda: _relays(self.later) * MARGIN))
+
+    def _fit(self, need: Callable[[], float]) -> int:
+        least = self.sizes.allowed[0]
+        return least if self.most * MARGIN <= self.sizes.power(least) else self.sizes.fit(need())
 
     def raise_at_ms(self, relays: int) -> int | None:
         """Return when more than so many relays will be asked for: just early enough for the first larger need."""
         most = self.sizes.outgrown_by(relays)
+        if self.most <= most:
+            return None
         larger = (need for need in self.needs if need.relays > most and not self.at_hand(need))
         return min((need.pressing_ms - self.reach_ms for need in larger), default=None)
 
@@ -138,44 +160,29 @@ def assess(policy: ScalingPolicy, signals: FleetSignals, memory: ScalingMemory, 
     sizes, capacity = policy.sizes(memory.partitions), memory.capacity
     due = signals.due if signals.due is not None and now_ms - signals.due.as_of_ms <= STALE_MS else None
     lead_ms = memory.lead_time.p95_ms()
-    crests = due.crests(now_ms) if due is not None and policy.delivers else []
-    work = _Work(crests, fresh(signals.overdue, now_ms) or 0 if policy.delivers else 0, now_ms)
-    ingest = _ingest(signals, memory, now_ms) if policy.takes_in else []
-    planned = capacity.per_second * policy.utilization
-    needs = work.needs(planned, policy.precision_ms)
     return Assessment(
         sizes=sizes,
-        needs=(*needs, *ingest),
         now_ms=now_ms,
         reach_ms=lead_ms + policy.pace.poll_ms,
         lead_ms=lead_ms,
         per_second=capacity.per_second,
-        ingest_per_second=capacity.ingest_per_second,
-        overdue=work.overdue,
-        crests=tuple(work.crests),
+        planned_per_second=capacity.per_second * policy.utilization,
+        precision_ms=policy.precision_ms,
+        overdue=fresh(signals.overdue, now_ms) or 0 if policy.delivers else 0,
+        crests=tuple(due.crests(now_ms)) if due is not None and policy.delivers else (),
+        ingest=_ingest(signals, memory, now_ms) if policy.takes_in else None,
         known=due is not None,
     )
 
 
-class _Work(NamedTuple):
-    """The records overdue at one moment, and those due after it."""
-
-    crests: list[Crest]
-    overdue: int
-    now_ms: int
-
-    def needs(self, per_second: float, precision_ms: int) -> tuple[Need, ...]:
-        return needs_of_due(pieces(self.crests), self.overdue, per_second, precision_ms, self.now_ms)
-
-
-def _ingest(signals: FleetSignals, memory: ScalingMemory, now_ms: int) -> list[Need]:
+def _ingest(signals: FleetSignals, memory: ScalingMemory, now_ms: int) -> Need | None:
     # Without any relay Kafka alone knows what has not been taken in.
     lag = fresh(signals.ingest_lag if signals.covered else signals.unread, now_ms)
     arriving = memory.arrivals.per_second() if fresh(signals.source_end, now_ms) is not None else None
     if lag is None and arriving is None:
-        return []
-    need = need_of_ingest(arriving or 0.0, lag or 0, memory.capacity.ingest_per_second, now_ms)
-    return [need] if need.relays > 0 else []
+        return None
+    need = need_of_ingest(arriving or 0.0, lag or 0, now_ms)
+    return need if need.relays > 0 else None
 
 
 def _largest(needs: Iterable[Need]) -> Need | None:

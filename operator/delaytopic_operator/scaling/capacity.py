@@ -1,4 +1,4 @@
-"""Measured: the rates of one relay, the time that it takes to start, and the growth of the source."""
+"""Measured: the rate of one relay, the time that it takes to start, and the growth of the source."""
 
 from __future__ import annotations
 
@@ -22,17 +22,9 @@ class RateSample(NamedTuple):
     records: int
 
 
-class Bounds(NamedTuple):
-    """The limits of an estimate, and its value before anything was measured."""
-
-    floor: int
-    start: int
-    ceiling: int
-
-
-DELIVERY = Bounds(floor=100, start=5_000, ceiling=200_000)
-"""A relay on a quarter of a core delivers more than the start; starting low costs relays, starting high lateness."""
-INGEST = Bounds(floor=500, start=10_000, ceiling=500_000)
+LEAST_PER_SECOND, MOST_PER_SECOND = 100, 200_000
+ASSUMED_PER_SECOND = 5_000
+"""A relay on a quarter of a core delivers more than that; to assume less costs relays, to assume more lateness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +42,15 @@ class RateEstimate:
             return replace(self, samples=kept)
         return RateEstimate(kept, weighted_median(kept))
 
-    def per_second(self, bounds: Bounds) -> int:
-        """Return records per second and relay: measured, remembered, or the start value; never outside the bounds."""
-        value = bounds.start if self.remembered is None else self.remembered
-        return min(bounds.ceiling, max(bounds.floor, value))
+    @property
+    def per_second(self) -> int:
+        """Records per second and relay: measured, remembered, or assumed; never outside the bounds."""
+        value = ASSUMED_PER_SECOND if self.remembered is None else self.remembered
+        return min(MOST_PER_SECOND, max(LEAST_PER_SECOND, value))
 
     @property
     def measured(self) -> bool:
-        """True if it says more than the start value."""
+        """True if it says more than what is assumed."""
         return self.remembered is not None
 
 
@@ -175,13 +168,8 @@ def _at_work_ms(pod: str, signals: FleetSignals) -> int | None:
 
 
 MOST_RELAYS = 64
-BUSY_SHARE = 0.3
-"""The busy share of a poll below which the relay's rate was measured before it, and is no news."""
-MANY_RECORDS = 10_000
-"""Records delivered in a poll from which on its rate counts whatever the share."""
 FEWEST_RECORDS = 100
-BEHIND = 1_000
-"""The number of records to take in below which a relay may have waited for them."""
+"""Records delivered in a poll from which on the relay's rate counts: it says by itself when it could measure one."""
 
 
 class RelayTally(NamedTuple):
@@ -191,89 +179,40 @@ class RelayTally(NamedTuple):
     started_at_ms: int
     as_of_ms: int
     delivered: int
-    shards: tuple[int, ...]
-    position: int
-    behind: int
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """The measured rates of one relay."""
+    """The measured rate of one relay."""
 
     delivery: RateEstimate = field(default_factory=RateEstimate)
-    ingest: RateEstimate = field(default_factory=RateEstimate)
     tallies: tuple[RelayTally, ...] = ()
 
     @property
     def per_second(self) -> int:
         """Delivered per second and relay, while whole batches were due."""
-        return self.delivery.per_second(DELIVERY)
-
-    @property
-    def ingest_per_second(self) -> int:
-        """Taken in per second and relay, while behind."""
-        return self.ingest.per_second(INGEST)
+        return self.delivery.per_second
 
     def observed(self, relays: Sequence[RelayFacts], now_ms: int, pace: Pace) -> Capacity:
         """Take in the work of these relays since the last poll; a poll without news changes nothing."""
         tallies = tuple(_tally(relay) for relay in relays[:MOST_RELAYS])
         if tallies == self.tallies:
             return self
-        steps = list(self._steps(relays, pace.longest_gap_ms))
-        delivery = taken_together((each for step in steps for each in step.delivery()), now_ms)
-        ingest = taken_together((each for step in steps for each in step.ingest()), now_ms)
-        return Capacity(
-            self.delivery.with_sample(delivery, now_ms, pace.window_ms),
-            self.ingest.with_sample(ingest, now_ms, pace.window_ms),
-            tallies,
-        )
+        sample = taken_together(self._samples(relays, pace.longest_gap_ms), now_ms)
+        return Capacity(self.delivery.with_sample(sample, now_ms, pace.window_ms), tallies)
 
-    def _steps(self, relays: Sequence[RelayFacts], longest_gap_ms: int) -> Iterator[_Step]:
+    def _samples(self, relays: Sequence[RelayFacts], longest_gap_ms: int) -> Iterator[RateSample]:
         before = {tally.relay: tally for tally in self.tallies}
         for relay in relays:
             tally = before.get(relay.relay)
             if tally is None or tally.started_at_ms != relay.started_at_ms:
                 continue
-            if 0 < relay.as_of_ms - tally.as_of_ms <= longest_gap_ms and relay.delivered >= tally.delivered:
-                yield _Step(tally, relay)
-
-
-class _Step(NamedTuple):
-    before: RelayTally
-    after: RelayFacts
-
-    @property
-    def took_ms(self) -> int:
-        return self.after.as_of_ms - self.before.as_of_ms
-
-    @property
-    def delivered(self) -> int:
-        return self.after.delivered - self.before.delivered
-
-    def delivery(self) -> Iterator[RateSample]:
-        busy_rate, records = self.after.busy_rate, self.delivered
-        if not busy_rate or records < FEWEST_RECORDS:
-            return
-        if records >= MANY_RECORDS or records * 1_000 / self.took_ms >= BUSY_SHARE * busy_rate:
-            yield RateSample(self.after.as_of_ms, round(busy_rate), records)
-
-    def ingest(self) -> Iterator[RateSample]:
-        taken_in = self.after.position - self.before.position
-        if self.after.shards != self.before.shards or taken_in < FEWEST_RECORDS or self.before.behind < BEHIND:
-            return
-        # As much is still there as it took in: it was never out of work. With less it may take each record as it comes,
-        # a little later, and what it took in tells how many came.
-        if self.after.behind >= max(BEHIND, taken_in):
-            yield RateSample(self.after.as_of_ms, round(taken_in * 1_000 / self.took_ms), taken_in)
+            records = relay.delivered - tally.delivered
+            if not relay.busy_rate or records < FEWEST_RECORDS:
+                continue
+            if 0 < relay.as_of_ms - tally.as_of_ms <= longest_gap_ms:
+                yield RateSample(relay.as_of_ms, round(relay.busy_rate), records)
 
 
 def _tally(relay: RelayFacts) -> RelayTally:
-    return RelayTally(
-        relay.relay,
-        relay.started_at_ms,
-        relay.as_of_ms,
-        relay.delivered,
-        relay.shards,
-        relay.position,
-        relay.behind,
-    )
+    return RelayTally(relay.relay, relay.started_at_ms, relay.as_of_ms, relay.delivered)

@@ -72,8 +72,6 @@ def _capacity(assessment: Assessment, memory: ScalingMemory) -> dict[str, Any]:
     return {
         "perRelay": assessment.per_second,
         "measured": memory.capacity.delivery.measured,
-        "ingestPerRelay": assessment.ingest_per_second,
-        "ingestMeasured": memory.capacity.ingest.measured,
         "leadTimeMs": assessment.lead_ms,
         "measuredStarts": len(memory.lead_time.starts_ms),
     }

@@ -120,9 +120,14 @@ class DueCurve:
 
     def crests(self, now_ms: int) -> list[Crest]:
         """Cut the curve at now: records due since then are delivered, or are overdue in the next status."""
-        ahead = [clipped for span in self.spans if (clipped := _after(span, now_ms)) is not None]
-        densities = [_density(span) for span in ahead]
-        return [_crest(ahead, densities, place) for place in range(len(ahead))]
+        ahead = [
+            span if span.start_ms >= now_ms else _after(span, now_ms) for span in self.spans if span.end_ms > now_ms
+        ]
+        densities = [records / (end_ms - start_ms) for start_ms, end_ms, records in ahead]
+        return [
+            Crest(start_ms, end_ms, smooth := min(records, beside * (end_ms - start_ms)), records - smooth)
+            for (start_ms, end_ms, records), beside in zip(ahead, _beside(ahead, densities), strict=True)
+        ]
 
 
 def pieces(crests: Iterable[Crest]) -> list[Piece]:
@@ -144,7 +149,7 @@ def merged(counts: Mapping[tuple[int, int], float], edges_ms: Sequence[int], now
     edges = [now_ms, *_thinned([edge for edge in sorted(set(edges_ms)) if edge > now_ms])]
     bins = [0.0] * (len(edges) - 1)
     for (start_ms, end_ms), records in counts.items():
-        _spread(bins, edges, Span(start_ms, end_ms, records))
+        _spread(bins, edges, start_ms, end_ms, records)
     spans = zip(edges, edges[1:], bins, strict=False)
     return DueCurve(tuple(Span(start, end, records) for start, end, records in spans), as_of_ms)
 
@@ -155,31 +160,32 @@ def _thinned(edges: list[int]) -> list[int]:
     return edges[::-1][::step][::-1]
 
 
-def _spread(bins: list[float], edges: list[int], span: Span) -> None:
-    width_ms = max(1, span.end_ms - span.start_ms)
-    first = max(0, bisect_right(edges, span.start_ms) - 1)
-    for place in range(first, min(len(bins), bisect_left(edges, span.end_ms))):
-        common_ms = min(edges[place + 1], span.end_ms) - max(edges[place], span.start_ms)
+def _spread(bins: list[float], edges: list[int], start_ms: int, end_ms: int, records: float) -> None:
+    first, last = max(0, bisect_right(edges, start_ms) - 1), min(len(bins), bisect_left(edges, end_ms)) - 1
+    if first == last and edges[first] <= start_ms < end_ms <= edges[last + 1]:
+        bins[first] += records
+        return
+    width_ms = max(1, end_ms - start_ms)
+    for place in range(first, last + 1):
+        common_ms = min(edges[place + 1], end_ms) - max(edges[place], start_ms)
         if common_ms > 0:
-            bins[place] += span.records * common_ms / width_ms
+            bins[place] += records * common_ms / width_ms
 
 
-def _after(span: Span, now_ms: int) -> Span | None:
-    if span.end_ms <= now_ms:
-        return None
-    if span.start_ms >= now_ms:
-        return span
+def _after(span: Span, now_ms: int) -> Span:
+    """Return the part of a span that is ahead, of one that has begun."""
     share = (span.end_ms - now_ms) / (span.end_ms - span.start_ms)
     return Span(now_ms, span.end_ms, span.records * share)
 
 
-def _crest(spans: Sequence[Span], densities: Sequence[float], place: int) -> Crest:
-    start_ms, end_ms, records = spans[place]
-    beside = [densities[each] for each in (place - 1, place + 1) if 0 <= each < len(spans)]
-    if place > 1 and place + 1 == len(spans):
-        beside.append(_grown(spans, densities))
-    smooth = min(records, max(beside, default=densities[place]) * (end_ms - start_ms))
-    return Crest(start_ms, end_ms, smooth, records - smooth)
+def _beside(spans: Sequence[Span], densities: list[float]) -> list[float]:
+    """Return the most records per millisecond on either side of each span, or of one that is alone, its own."""
+    if len(densities) < 2:
+        return densities
+    beside = [densities[1], *map(max, densities, densities[2:]), densities[-2]]
+    if len(spans) > 2:
+        beside[-1] = max(beside[-1], _grown(spans, densities))
+    return beside
 
 
 def _grown(spans: Sequence[Span], densities: Sequence[float]) -> float:
@@ -193,14 +199,12 @@ def _middle_ms(span: Span) -> float:
     return (span.start_ms + span.end_ms) / 2
 
 
-def _density(span: Span) -> float:
-    return span.records / (span.end_ms - span.start_ms)
-
-
 CATCH_UP_MS = 30_000
 """The time within which what is overdue shall have left."""
 READ_UP_MS = 60_000
 """The time within which what has not been taken in shall be."""
+TAKES_IN_PER_SECOND = 10_000
+"""The records that a relay is taken to take in within a second. In simulation its true rate hardly matters."""
 
 
 class NeedKind(StrEnum):
@@ -251,15 +255,29 @@ def needs_of_due(
     return (*needs, *((need_of_overdue(overdue, per_second, now_ms),) if overdue else ()))
 
 
+def most_of_due(crests: Iterable[Crest], overdue: int, per_second: float) -> float:
+    """Return a number of relays that none of `needs_of_due` exceeds, at a small part of their price: no interval has
+    more records per millisecond than the densest piece in it.
+    """
+    densest = max(
+        (
+            smooth / (end_ms - start_ms) + sudden / min(end_ms - start_ms, SUDDEN_MS)
+            for start_ms, end_ms, smooth, sudden in crests
+        ),
+        default=0.0,
+    )
+    return (max(0.0, densest) + max(0, overdue) / CATCH_UP_MS) * 1_000 / per_second
+
+
 def need_of_overdue(overdue: int, per_second: float, now_ms: int) -> Need:
     """Count the relays for records that are late already."""
     relays = overdue * 1_000 / (per_second * CATCH_UP_MS)
     return Need(NeedKind.OVERDUE, relays, overdue, now_ms, now_ms + CATCH_UP_MS, now_ms)
 
 
-def need_of_ingest(arriving_per_second: float, lag: int, ingest_per_second: float, now_ms: int) -> Need:
+def need_of_ingest(arriving_per_second: float, lag: int, now_ms: int) -> Need:
     """Count the relays for records that arrive, and for those not taken in yet."""
-    relays = (arriving_per_second + lag * 1_000 / READ_UP_MS) / ingest_per_second
+    relays = (arriving_per_second + lag * 1_000 / READ_UP_MS) / TAKES_IN_PER_SECOND
     records = lag + round(arriving_per_second * READ_UP_MS / 1_000)
     return Need(NeedKind.INGEST, relays, records, now_ms, now_ms + READ_UP_MS, now_ms)
 

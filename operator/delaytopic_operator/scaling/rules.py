@@ -10,7 +10,7 @@ from typing import NamedTuple
 from delaytopic_api.values import ScaleToZero, Suspend
 from delaytopic_operator.scaling import wording
 from delaytopic_operator.scaling.assessment import Assessment, ScalingPolicy
-from delaytopic_operator.scaling.need import Need, NeedKind
+from delaytopic_operator.scaling.need import TAKES_IN_PER_SECOND, Need, NeedKind
 from delaytopic_operator.scaling.signals import FleetSignals, fresh
 from delaytopic_operator.scaling.state import ScalingMemory, is_complete
 
@@ -218,8 +218,9 @@ def blind(context: Context) -> Recommendation | None:
 
 def up(context: Context) -> Recommendation | None:
     """Add relays, if the work at hand asks for them."""
-    need, wanted = context.assessment.binding, context.assessment.wanted
-    if need is None or wanted <= context.current:
+    wanted = context.assessment.wanted
+    need = context.assessment.binding if wanted > context.current else None
+    if need is None:
         return None
     return Recommendation(wanted, REASONS[need.kind], need_sentence(context, need))
 
@@ -251,8 +252,9 @@ def down(context: Context) -> Recommendation | None:
 
 def enough(context: Context) -> Recommendation:
     """Hold: there is nothing to do, or there are no more relays to add."""
-    need = context.assessment.binding
-    if need is not None and need.relays > context.assessment.sizes.power(context.current):
+    power = context.assessment.sizes.power(context.current)
+    need = context.assessment.binding if context.assessment.most > power else None
+    if need is not None and need.relays > power:
         return context.hold(Reason.AT_MAXIMUM, need_sentence(context, need))
     if not context.policy.delivers:
         return context.hold(Reason.SUSPENDED, "delivery is suspended: what is due waits, and relays stay for it")
@@ -305,8 +307,7 @@ def need_sentence(context: Context, need: Need) -> str:
     if need.kind is NeedKind.OVERDUE:
         return f"{records} overdue, and a relay delivers {context.assessment.per_second:,} a second"
     if need.kind is NeedKind.INGEST:
-        rate = context.assessment.ingest_per_second
-        return f"{records} to take in within a minute, and a relay takes in {rate:,} a second"
+        return f"{records} to take in within a minute, and a relay is taken to take in {TAKES_IN_PER_SECOND:,} a second"
     when = wording.between(need.from_ms, need.to_ms)
     return f"{records} due {when}, and a relay delivers {context.assessment.per_second:,} a second"
 

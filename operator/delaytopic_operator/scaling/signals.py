@@ -118,11 +118,6 @@ class RelayFacts(NamedTuple):
     as_of_ms: int
     delivered: int
     busy_rate: float | None
-    shards: tuple[int, ...]
-    position: int
-    """Sum over its shards."""
-    behind: int
-    """Records of the source that it could take in and has not."""
     delivering: bool
     """True if one of its shards is at work."""
 
@@ -311,16 +306,15 @@ def _bins(histogram: Iterable[DueBin]) -> list[tuple[int, int]]:
     return sorted((each.up_to_ms, each.records) for each in histogram)
 
 
+_AT_WORK = frozenset({ShardState.DELIVERING, ShardState.PAUSED})
+
+
 def _facts(status: RelayStatus) -> RelayFacts:
-    at_work = [shard for shard in status.shards if shard.state in (ShardState.DELIVERING, ShardState.PAUSED)]
     return RelayFacts(
         relay=status.relay,
         started_at_ms=status.started_at_ms,
         as_of_ms=status.as_of_ms,
         delivered=status.delivered_total,
         busy_rate=status.busy_rate,
-        shards=tuple(sorted(shard.partition for shard in at_work)),
-        position=sum(shard.position for shard in at_work),
-        behind=sum(shard.ingest_lag for shard in at_work if shard.state is ShardState.DELIVERING),
-        delivering=bool(at_work),
+        delivering=any(shard.state in _AT_WORK for shard in status.shards),
     )

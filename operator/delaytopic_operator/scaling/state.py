@@ -71,7 +71,7 @@ class Peaks:
         return ordered[math.ceil(0.95 * len(ordered)) - 1] if ordered else None
 
 
-VERSION: Final = 3
+VERSION: Final = 4
 MEMORY_KEY: Final = "scaling.json"
 """The key in the data of the ConfigMap that holds the record of the route."""
 
@@ -176,7 +176,6 @@ def _lasting(memory: ScalingMemory) -> tuple[object, ...]:
         tuple(past.relays for past in memory.recommendations.kept),
         memory.lead_time.starts_ms,
         _roughly(memory.capacity.delivery.remembered),
-        _roughly(memory.capacity.ingest.remembered),
     )
 
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 from tests.unit.operator.scaling.scenes import NOW_MS
 
 from delaytopic_operator.scaling.capacity import (
-    DELIVERY,
+    ASSUMED_PER_SECOND,
+    LEAST_PER_SECOND,
+    MOST_PER_SECOND,
     MOST_RELAYS,
     MOST_SAMPLES,
     Capacity,
@@ -17,16 +19,9 @@ from delaytopic_operator.scaling.signals import RelayFacts
 POLL_MS = 15_000
 
 
-def relay(
-    delivered: int,
-    poll: int = 0,
-    name: str = "relay-0",
-    busy_rate: float | None = None,
-    position: int = 0,
-    behind: int = 0,
-) -> RelayFacts:
+def relay(delivered: int, poll: int = 0, name: str = "relay-0", busy_rate: float | None = None) -> RelayFacts:
     at_ms = NOW_MS + poll * POLL_MS
-    return RelayFacts(name, NOW_MS, at_ms, delivered, busy_rate, (0,), position, behind, delivering=True)
+    return RelayFacts(name, NOW_MS, at_ms, delivered, busy_rate, delivering=True)
 
 
 def observed(*polls: RelayFacts) -> Capacity:
@@ -38,7 +33,7 @@ def observed(*polls: RelayFacts) -> Capacity:
 
 
 def test_a_capacity_that_was_never_measured_is_the_start_value() -> None:
-    assert (Capacity().per_second, Capacity().ingest_per_second) == (5_000, 10_000)
+    assert Capacity().per_second == 5_000
 
 
 def test_a_busy_relay_tells_what_it_can_do() -> None:
@@ -47,10 +42,16 @@ def test_a_busy_relay_tells_what_it_can_do() -> None:
     assert observed(*polls).per_second == 1_500
 
 
-def test_a_relay_that_delivers_little_says_nothing_about_what_it_could() -> None:
-    polls = [relay(450 * poll, poll, busy_rate=150.0) for poll in range(10)]
+def test_a_relay_that_has_delivered_a_few_records_says_nothing_about_what_it_could() -> None:
+    polls = [relay(99 * poll, poll, busy_rate=150.0) for poll in range(10)]
 
-    assert observed(*polls).per_second == DELIVERY.start
+    assert observed(*polls).per_second == ASSUMED_PER_SECOND
+
+
+def test_a_relay_that_measured_no_rate_says_nothing_however_much_it_delivers() -> None:
+    polls = [relay(20_000 * poll, poll) for poll in range(10)]
+
+    assert observed(*polls).per_second == ASSUMED_PER_SECOND
 
 
 def test_a_capacity_is_remembered_after_the_last_busy_quarter_of_an_hour() -> None:
@@ -68,8 +69,8 @@ def test_the_typical_record_decides_not_the_typical_second() -> None:
 
 
 def test_an_estimate_stays_within_its_bounds() -> None:
-    assert RateEstimate(remembered=1).per_second(DELIVERY) == DELIVERY.floor
-    assert RateEstimate(remembered=10**9).per_second(DELIVERY) == DELIVERY.ceiling
+    assert RateEstimate(remembered=1).per_second == LEAST_PER_SECOND
+    assert RateEstimate(remembered=10**9).per_second == MOST_PER_SECOND
 
 
 def test_two_samples_are_not_enough() -> None:
@@ -89,30 +90,6 @@ def test_samples_are_bounded_in_number_and_age() -> None:
 
     assert len(estimate.samples) == MOST_SAMPLES
     assert estimate.with_sample(None, 4 * WINDOW_MS, WINDOW_MS).samples == ()
-
-
-def test_a_relay_that_was_never_out_of_work_tells_what_it_can_take_in() -> None:
-    polls = [relay(0, poll, position=300_000 * poll, behind=2_000_000 - 300_000 * poll) for poll in range(4)]
-
-    assert observed(*polls).ingest_per_second == 20_000
-
-
-def test_a_relay_that_waits_for_records_does_not() -> None:
-    polls = [relay(0, poll, position=3_000 * poll, behind=10) for poll in range(6)]
-
-    assert not observed(*polls).ingest.measured
-
-
-def test_a_relay_that_takes_each_record_in_a_little_later_does_not() -> None:
-    polls = [relay(0, poll, position=15_000 * poll, behind=5_000) for poll in range(6)]
-
-    assert not observed(*polls).ingest.measured
-
-
-def test_a_relay_that_got_other_partitions_does_not_either() -> None:
-    polls = [relay(0, poll, position=300_000 * poll, behind=500_000)._replace(shards=(poll,)) for poll in range(4)]
-
-    assert not observed(*polls).ingest.measured
 
 
 def test_a_relay_that_restarted_is_counted_anew() -> None:

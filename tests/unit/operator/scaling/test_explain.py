@@ -20,8 +20,6 @@ def test_a_decision_is_explained_with_every_number_behind_it() -> None:
     assert document["capacity"] == {
         "perRelay": 2_500,
         "measured": True,
-        "ingestPerRelay": 10_000,
-        "ingestMeasured": False,
         "leadTimeMs": 45_000,
         "measuredStarts": 20,
     }

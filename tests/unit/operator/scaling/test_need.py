@@ -1,6 +1,20 @@
 from __future__ import annotations
 
-from delaytopic_operator.scaling.need import Crest, Need, NeedKind, Piece, lateness_ms, need_of_ingest, needs_of_due
+import random
+from itertools import pairwise
+
+from delaytopic_operator.scaling.need import (
+    ROUNDING,
+    Crest,
+    Need,
+    NeedKind,
+    Piece,
+    lateness_ms,
+    most_of_due,
+    need_of_ingest,
+    needs_of_due,
+    pieces,
+)
 
 
 def piece(start_s: int, end_s: int, records: int) -> Piece:
@@ -35,8 +49,28 @@ def test_what_is_overdue_joins_what_falls_due_over_the_time_that_it_has() -> Non
     assert overdue.relays < due.relays
 
 
+def test_no_need_of_what_is_due_exceeds_the_number_that_is_found_without_looking_at_intervals() -> None:
+    chance = random.Random(51)
+    for _ in range(200):
+        edges_ms = sorted(chance.sample(range(1, 600_000), chance.randint(1, 12)))
+        loads = [
+            (chance.choice((0, 1_000)) * chance.random(), chance.choice((0, 50_000)) * chance.random())
+            for _ in edges_ms
+        ]
+        crests = [Crest(*ends, *load) for ends, load in zip(pairwise([0, *edges_ms]), loads, strict=True)]
+        overdue = chance.choice((0, 70_000))
+
+        needs = needs_of_due(pieces(crests), overdue, per_second=500, precision_ms=1_000, now_ms=0)
+
+        assert max((need.relays for need in needs), default=0.0) <= most_of_due(crests, overdue, 500) + ROUNDING
+
+
+def test_a_single_dense_span_needs_about_as_many_relays_as_are_found_without_looking_at_intervals() -> None:
+    assert most_of_due([Crest(0, 60_000, 6_000, 0), Crest(60_000, 120_000, 6_000, 5_000)], 30_000, per_second=100) == 21
+
+
 def test_what_arrives_and_what_is_behind_is_taken_in_within_a_minute() -> None:
-    assert need_of_ingest(500.0, 60_000, ingest_per_second=1_000, now_ms=0).relays == 1.5
+    assert need_of_ingest(5_000.0, 600_000, now_ms=0).relays == 1.5
 
 
 def test_records_due_in_one_instant_are_as_late_as_the_fleet_needs_for_them() -> None:
