@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-SAMPLE_SECONDS = 0.1
+SAMPLE_SECONDS = 0.5
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
