@@ -130,4 +130,4 @@ def test_under_spark_submit_with_jars_and_a_ledger_on_s3_the_tables_are_the_same
     assert code == MISSED, told
     assert tables_of(spark, place) == local
     (verdict,) = DeltaTable(f"{tables}/verdicts", storage_options=s3.options_of_others()).to_pyarrow_table().to_pylist()
-    assert (verdict["delay_topic"], verdict["verdict"]) == (topic.key, "Missed")
+    assert (verdict["delay_topic"], verdict["verdict"]) == (f"tests/{topic.name}", "Missed")
