@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -62,10 +62,15 @@ def measure_sizes(work: Work, folder: Path, say: Callable[[str], None]) -> list[
     for number, hours in enumerate(_cases(work)):
         records = sum(hour.records for hour in hours)
         say(f"sizes: produced {records:,} records of {len(hours):,} DelayTopics, and their deliveries")
-        on_brokers = sum(file.stat().st_size for hour in hours for file in work.kafka.rglob(f"{hour.name}.*/*.log"))
+        on_brokers = _bytes_on_brokers(work.kafka, {hour.name for hour in hours})
         found.append(Size(records, len(hours), audit(hours, folder / str(number)), on_brokers))
         say(f"sizes: {found[-1].to_document()}")
     return found
+
+
+def _bytes_on_brokers(folder: Path, names: Collection[str]) -> int:
+    """Return the size of the segments of all topics of these hours."""
+    return sum(file.stat().st_size for file in folder.rglob("*.log") if file.parent.name.partition(".")[0] in names)
 
 
 def table_of(sizes: list[Size]) -> Table:

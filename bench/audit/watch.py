@@ -125,17 +125,18 @@ def _ticks(pid: int) -> int:
 
 def _bytes_read(pid: int) -> int:
     """Return the bytes that a process has read, and its children that have ended."""
-    try:
-        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("rchar:")), 0)
+    return _number(pid, "io", "rchar:")
 
 
 def _resident_kib(pid: int) -> int:
-    """Proportional set size: what forked workers share is counted once."""
+    """Return the proportional set size: what forked workers share is counted once."""
+    return _number(pid, "smaps_rollup", "Pss:")
+
+
+def _number(pid: int, file: str, name: str) -> int:
+    """Return a number that the kernel tells of a process by name; 0 when it has ended."""
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+    return next((int(line.split()[1]) for line in lines if line.startswith(name)), 0)

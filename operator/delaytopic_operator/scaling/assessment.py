@@ -97,7 +97,7 @@ class Assessment:
 
     @cached_property
     def needs(self) -> tuple[Need, ...]:
-        """What relays are needed for. Most fleets can do without knowing: `most` is enough."""
+        """The needs of relays. Most decisions do without them: `most` is enough."""
         ahead, per_second = pieces(self.crests), self.planned_per_second
         due = needs_of_due(ahead, self.overdue, per_second, self.precision_ms, self.now_ms)
         return due if self.ingest is None else (*due, self.ingest)

@@ -32,7 +32,7 @@ Found = dict[tuple[str, str | None], set[tuple[int, int]]]
 
 @dataclass
 class World:
-    """What is on the topics of a DelayTopic with outcomes, record by record, and what is to be found of it."""
+    """The topics of a DelayTopic with outcomes, record by record, and the findings that are expected of them."""
 
     topic: AuditedTopic
     base_ms: int
@@ -386,7 +386,7 @@ def test_a_delay_topic_without_outcomes_is_judged_without_them(judged: dict[str,
 
 
 BETWEEN_MS = BASE_MS + HOUR_MS + 8
-"""When a late delivery was written, and its outcome was not; and when an audit learns of outcomes."""
+"""The time at which a late delivery was written without its outcome, and at which an audit learns of outcomes."""
 
 
 def with_a_late_outcome(kafka: KafkaAddress, folder: Path) -> tuple[World, list[RecordPlace]]:

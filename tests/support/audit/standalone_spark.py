@@ -52,11 +52,6 @@ class StandaloneSpark:
         self._master = self._program("master", "org.apache.spark.deploy.master.Master")
         self._workers: list[ManagedProcess] = []
 
-    @property
-    def worker_processes(self) -> list[int]:
-        """The processes from which executors descend."""
-        return [worker.pid for worker in self._workers]
-
     def kill_worker(self) -> None:
         """Kill one worker with its executors at once."""
         self._workers.pop().kill()

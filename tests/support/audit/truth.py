@@ -14,7 +14,7 @@ LATENESS_MS = 5_000
 GRACE_MS = 65_000
 HOURS = 3
 TARGET_PARTITIONS = 4
-"""What arrives is spread over so many partitions of its topic."""
+"""The partitions of a topic over which arrivals are spread."""
 
 
 @dataclass(eq=False)

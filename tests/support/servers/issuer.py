@@ -48,7 +48,7 @@ class Issuer:
     audience: str = BROKERS
     """Likewise: who they are for."""
     answer: Answer | None = None
-    """While it is set, nobody gets a token."""
+    """The answer that everybody gets in place of a token while it is set."""
     unheard: int = 0
     """The number of requests that it answered."""
     scopes: list[str | None] = field(default_factory=list)

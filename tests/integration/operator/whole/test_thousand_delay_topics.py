@@ -15,7 +15,7 @@ TOPICS = 1_000
 MOST_PROCESSOR_SECONDS = 60
 """Of the first look at all: how long that takes depends on what else the machine does."""
 MOST_PROCESSORS = 0.25
-"""While nothing changes: four thousand have one processor."""
+"""The processors of an operator while nothing changes: four thousand have one."""
 MOST_BYTES = 300 * 1024 * 1024
 MOST_WRITES_PER_S = 5.0
 """A status shows its numbers once in five minutes."""
@@ -34,7 +34,7 @@ def platform(
 
 @pytest.fixture(scope="module")
 def cost(platform: Crowd) -> Cost:
-    """What a thousand of them take, one Secret's change included."""
+    """The cost of a thousand of them, one change of a Secret included."""
     return measure(platform, TOPICS)
 
 
