@@ -242,10 +242,25 @@ def _pending(seen: Observation) -> int | None:
         return seen.record.pending
     if seen.signals is not None and seen.signals.complete:
         return fresh(seen.signals.pending, seen.now_ms)
-    if seen.fleet.deployment is not None and seen.fleet.desired == 0 and seen.saved_memory is not None:
-        backlog = seen.saved_memory.backlog
-        return backlog.pending if backlog is not None and backlog.pending == 0 else None
+    if seen.fleet.deployment is not None and seen.fleet.desired == 0:
+        if _is_unused(seen):
+            return 0
+        if seen.saved_memory is not None:
+            backlog = seen.saved_memory.backlog
+            return backlog.pending if backlog is not None and backlog.pending == 0 else None
     return seen.fleet.pending
+
+
+def _is_unused(seen: Observation) -> bool:
+    """Tell if nothing was ever written to the source: no relay has to start to learn that nothing is pending.
+
+    A source that was made anew is another one: records of the former may be in the backlog.
+    """
+    source = seen.record.source if seen.record is not None else None
+    if source is None or seen.signals is None or seen.topics is None:
+        return False
+    facts = seen.topics.view.topics.get(source.name)
+    return facts is not None and facts.topic_id == source.topic_id and fresh(seen.signals.source_end, seen.now_ms) == 0
 
 
 def _reconciling(deletion: Deletion) -> str | None:

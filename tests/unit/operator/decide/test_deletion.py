@@ -30,14 +30,23 @@ from delaytopic_operator.decide.plan import (
     WriteRecord,
 )
 from delaytopic_operator.decide.planner import plan
+from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.model.record import RecordState, RouteRecord, record_name
 from delaytopic_operator.observe.fleet import Fleet
-from delaytopic_operator.observe.observation import CommittedOffsets, Observation, Problem
+from delaytopic_operator.observe.observation import CommittedOffsets, Observation, Problem, Topics
 from delaytopic_operator.rules.validate import Refusal
+from delaytopic_operator.scaling.signals import FleetSignals, Reading
 
 RETAINED = RecordState.RETAINED
 PAUSED = {"delaytopic.dev/pause-reconciliation": "true"}
 CONFIRMED = {"delaytopic.dev/confirm-delete": "reminders"}
+STARTS = [
+    "Apply ServiceAccount",
+    "Apply ConfigMap",
+    "Apply NetworkPolicy",
+    "Apply PodDisruptionBudget",
+    "Apply Deployment",
+]
 DISCARD = {"delaytopic.dev/discard-retained": BACKEND_ID}
 DELETE: dict[str, Any] = {"deletionPolicy": "Delete", "annotations": CONFIRMED}
 STOPPED: dict[str, Any] = {"fleet": NO_FLEET, "objects": [], "committed": CommittedOffsets()}
@@ -73,6 +82,19 @@ def draining(pending: int | None, until_ms: int = NOW_MS + 60_000, uid: str = sc
     return record(uid).draining(NOW_MS - 1, until_ms, pending=pending, source_partitions=1)
 
 
+def without_relays(source_end: int, topic_id: str = "a-1") -> Observation:
+    """A DelayTopic that goes whose Deployment asks for no relay, and so many records were ever in its source."""
+    facts = TopicFacts("shop.a", topic_id, 1, 1, None)
+    idle = {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 0}}
+    return seen(
+        document(),
+        fleet=Fleet(idle, [], [], 1),
+        objects=[idle],
+        topics=Topics(KafkaView({"shop.a": facts})),
+        signals=FleetSignals(partitions=1, source_end=Reading(source_end, NOW_MS)),
+    )
+
+
 CASES: list[tuple[str, Observation, list[str]]] = [
     ("drained", seen(document(), pending=0), ["Retained 0", "Delete Deployment"]),
     (
@@ -93,6 +115,13 @@ CASES: list[tuple[str, Observation, list[str]]] = [
     ("killed after removing", seen(document(), record=retained(3), **STOPPED), ["RemoveFinalizer"]),
     ("killed after removing, drained", seen(document(), record=retained(0), **STOPPED), ["RemoveFinalizer"]),
     ("never begun", seen(document(), record=None, **STOPPED), ["RemoveFinalizer"]),
+    ("no relay, never used", without_relays(source_end=0), ["Retained 0", "Delete Deployment"]),
+    ("no relay, used", without_relays(source_end=1), ["Draining None", *STARTS]),
+    (
+        "no relay, of a source that was made anew",
+        without_relays(source_end=0, topic_id="a-2"),
+        ["Draining None", *STARTS],
+    ),
     ("its class is gone", seen(document(), has_class=False, pending=3), ["Draining 3"]),
     ("its class is gone, drained", seen(document(), has_class=False), ["Retained 0", "Delete Deployment"]),
     ("paused", seen(document(annotations=PAUSED), pending=0), []),
