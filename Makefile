@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo speedups test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-audit report e2e e2e-smoke cluster cluster-down up down tour images package release crds docs docs-serve lint format clean
+.PHONY: help install demo speedups test pytest prepare test-unit test-nightly backlog simulate mutants bench bench-quick bench-audit report e2e e2e-smoke cluster cluster-down up down tour images package release generate docs docs-serve lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -109,7 +109,7 @@ package: $(STAMP) ## Make sdist and wheel in dist/, and try the wheel in clean e
 release: $(STAMP) ## Make all that a release publishes, in build/release/VERSION: VERSION=0.2.0 [WRITE=1] [PUSH=REGISTRY]; publishes nothing else
 	@$(BIN)/python -m release $(VERSION) $(if $(WRITE),--write) $(if $(PUSH),--push $(PUSH))
 
-crds: $(STAMP) ## Generate crds/*.yaml from the models, and of the chart and the Kustomize base what follows from them
+generate: $(STAMP) ## Write what follows from the models: CRDs, tables of the docs, and parts of chart, Kustomize base and OLM bundle
 	@$(BIN)/python -m delaytopic_api.crd
 	@$(BIN)/python -m delaytopic_api.crd.fields docs/reference/delaytopic-fields.md docs/reference/delayclass.md docs/reference/recurringrecord.md
 	@$(BIN)/python -m delaytopic_api.crd.explain docs/reference/explain-delaytopic.md docs/reference/explain-delayclass.md docs/reference/explain-recurringrecord.md

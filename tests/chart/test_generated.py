@@ -17,7 +17,7 @@ from charts.tools.values_text import Value, described_values, paths_without_desc
 from tests.support.chart.helm import ChartHelm
 
 GENERATED = generated_files()
-HINT = "run: make crds"
+HINT = "run: make generate"
 
 
 @pytest.mark.parametrize("path", sorted(GENERATED), ids=lambda path: str(path.relative_to(ROOT)))

@@ -14,7 +14,7 @@ from delaytopic_api.crd.kinds import KINDS, Kind
 from delaytopic_api.documents.metadata import GROUP
 from delaytopic_api.loading import write_yaml
 
-HEADER = "# Generated from the models of delaytopic_api by `make crds`: change those.\n"
+HEADER = "# Generated from the models of delaytopic_api by `make generate`: change those.\n"
 CHECKOUT = Path(__file__).parents[2]
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 PUBLISHED = CHECKOUT.parent / "docs/schemas"

@@ -18,7 +18,7 @@ REFERENCE = ROOT / "docs" / "reference"
 def test_its_tables_are_those_of_the_models(page: str) -> None:
     text = (REFERENCE / page).read_text(encoding="utf-8")
 
-    assert text == with_tables(text), "run: make crds"
+    assert text == with_tables(text), "run: make generate"
     assert text.count("<!-- fields of ") == 2
 
 
@@ -29,7 +29,7 @@ def test_its_answers_of_kubectl_are_those_of_the_models(kind: Kind) -> None:
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     objects = {f"{kind.singular}.spec.{name}" for name, field in spec.items() if "properties" in field}
 
-    assert page == with_answers(page), "run: make crds"
+    assert page == with_answers(page), "run: make generate"
     assert {f"{kind.singular}.spec", f"{kind.singular}.status", *objects} <= {*explained_in(page)}
 
 

@@ -39,7 +39,7 @@ def fields(kind: Kind) -> dict[str, dict[str, Any]]:
 def test_the_file_is_what_the_models_say(kind: Kind) -> None:
     written = (CRDS / file_name(kind)).read_text(encoding="utf-8")
 
-    assert written == file_text(kind), "run `make crds`"
+    assert written == file_text(kind), "run `make generate`"
 
 
 @each_kind

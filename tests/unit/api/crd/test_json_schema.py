@@ -32,7 +32,7 @@ UNKNOWN = [
 def test_the_files_are_what_the_models_say(folder: Path) -> None:
     found = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.suffix == ".json"}
 
-    assert found == schema_texts(), "run `make crds`"
+    assert found == schema_texts(), "run `make generate`"
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.name)
