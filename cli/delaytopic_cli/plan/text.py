@@ -25,6 +25,8 @@ _SIGNS = {
 }
 _OTHER_SIGN = "~"
 _WORDS = {
+    "AddFinalizer": "finalizer",
+    "RemoveFinalizer": "finalizer",
     "CreateTopic": "topic",
     "GrowTopic": "topic",
     "SetTopicConfig": "topic",

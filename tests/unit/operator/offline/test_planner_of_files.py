@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import yaml
+from tests.support.paths import ROOT
 from tests.unit.operator.offline.scenes import (
     REDIS,
+    SECRET,
     SERVERS,
     delay_class,
     delay_topic,
@@ -61,6 +67,61 @@ def test_every_setting_says_where_it_comes_from() -> None:
         "spec.autoscaling.maxReplicas": ("6", "DelayClass standard, limits.maxReplicas"),
         "spec.guarantee": ("ExactlyOnce", "default"),
     }
+
+
+NOT_LISTED = (
+    # Where Secrets and certificates are; what stands in them is nobody's to print.
+    r"spec\.connection\.(tls|authentication\.(username|passwordSecret|certificateAndKey|oauth))\..*",
+    r"spec\.connection\.authentication\.username",
+    r"spec\.backend\.(signingKey|redis\.(urlSecret|passwordSecret|tls))\..*",
+    # Pods, of which the plan shows the whole Deployment with `-o json`.
+    r"spec\.relay\.(image|resources\..*|podTemplate\..*)",
+    # In the row of the objective.
+    r"spec\.slo\.(window|calendar)",
+)
+THRESHOLD = {"lateness": "1s", "objective": "90%"}
+SLO = {"timeZone": "Europe/Berlin", "calendar": "Month", "thresholds": [THRESHOLD]}
+
+
+def test_every_field_that_is_written_is_in_force() -> None:
+    exclusions = [{"from": "2026-11-21T02:00:00Z", "until": "2026-11-21T03:00:00Z", "reason": "upgrade"}]
+    topic = {"config": {"retention.bytes": "-1"}}
+    history = {"topic": "shop.e", **topic}
+    documents = [
+        delay_topic(
+            source={"topic": "shop.a", **topic},
+            target={"topic": "shop.b", "allowedTopics": ["shop.*"], **topic},
+            deadLetter={"topic": "shop.c", **topic},
+            outcomes={"topic": "shop.d", **topic},
+            schedule={"defaultDelay": "1m"},
+            slo={**SLO, "exclusions": exclusions},
+        ),
+        delay_topic(schedule={"fixedDelay": "1m"}),
+        delay_topic(schedule={"cesium": {}}),
+        delay_topic(schedule={"scheduler": {"graceInterval": "1m", "sinceDays": 1, "history": history}}),
+        delay_topic(schedule={"redelivery": {"maxRedeliveries": 3}}),
+    ]
+    connection = {**SERVERS, "authentication": SECRET}
+
+    outcomes = [only(offline(delay_class(connection=connection, backend=REDIS), each)) for each in documents]
+
+    assert [each.reason for each in outcomes] == [None] * len(outcomes)
+    listed = {row.field for each in outcomes for row in each.in_force}
+    missing = [each for each in _fields_of_spec() if each not in listed]
+    assert [each for each in missing if not any(re.fullmatch(known, each) for known in NOT_LISTED)] == []
+
+
+def _fields_of_spec() -> list[str]:
+    """The fields of `spec` that hold no further ones, from the CRD."""
+    crd = yaml.safe_load((ROOT / "crds/delaytopic.dev_delaytopics.yaml").read_text(encoding="utf-8"))
+    return list(_leaves(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"], "spec"))
+
+
+def _leaves(schema: dict[str, Any], path: str) -> Iterator[str]:
+    if "properties" not in schema:
+        yield path
+    for name, inner in schema.get("properties", {}).items():
+        yield from _leaves(inner, f"{path}.{name}")
 
 
 def test_every_exclusion_is_in_force_with_its_reason() -> None:
