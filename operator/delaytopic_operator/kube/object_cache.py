@@ -155,23 +155,24 @@ class ObjectCache:
                 for ref, entry in self._entries[kind.plural].items()
                 if ref not in listed and namespace in {None, ref.namespace} and entry.version <= version
             ]
-            documents = [self._read(ref) for ref in gone]
+            entries = [self._entries[ref.kind][ref] for ref in gone]
             for ref in gone:
                 self._forget(ref)
-            return documents
+        return [_parsed(entry) for entry in entries]
 
     # -- reading
 
     def get(self, kind: Kind, namespace: str | None, name: str) -> Document | None:
         """The object as last seen."""
-        ref = Ref(kind.plural, namespace or "", name)
         with self._lock:
-            return self._read(ref) if ref in self._entries[kind.plural] else None
+            entry = self._entries[kind.plural].get(Ref(kind.plural, namespace or "", name))
+        return _parsed(entry) if entry is not None else None
 
     def list(self, kind: Kind, namespace: str | None = None) -> builtins.list[Document]:
         """All objects of the kind, or those in the namespace."""
         with self._lock:
-            return self._read_all(ref for ref in self._entries[kind.plural] if namespace in {None, ref.namespace})
+            entries = self._sorted(ref for ref in self._entries[kind.plural] if namespace in {None, ref.namespace})
+        return [_parsed(entry) for entry in entries]
 
     def revision(self, kind: Kind) -> int:
         """Another number whenever an object of the kind came, changed or went."""
@@ -336,14 +337,11 @@ class ObjectCache:
 
     def _with(self, term: Term, wanted: Callable[[Ref], bool] = lambda _: True) -> builtins.list[Document]:
         with self._lock:
-            return self._read_all(ref for ref in self._by_term.get(term, ()) if wanted(ref))
+            entries = self._sorted(ref for ref in self._by_term.get(term, ()) if wanted(ref))
+        return [_parsed(entry) for entry in entries]
 
-    def _read_all(self, refs: Iterable[Ref]) -> builtins.list[Document]:
-        return [self._read(ref) for ref in sorted(refs)]
-
-    def _read(self, ref: Ref) -> Document:
-        document: Document = json.loads(self._entries[ref.kind][ref].text)
-        return document
+    def _sorted(self, refs: Iterable[Ref]) -> builtins.list[_Entry]:
+        return [self._entries[ref.kind][ref] for ref in sorted(refs)]
 
     def _note(self, ref: Ref) -> None:
         self._revisions[ref.kind] += 1
@@ -356,6 +354,12 @@ class ObjectCache:
             self._by_term[term].discard(ref)
             if not self._by_term[term]:
                 del self._by_term[term]
+
+
+def _parsed(entry: _Entry) -> Document:
+    """Read an object, outside the lock: others wait for that while thousands are read."""
+    document: Document = json.loads(entry.text)
+    return document
 
 
 def ref_of(document: Document) -> Ref:
