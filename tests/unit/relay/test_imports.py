@@ -17,11 +17,15 @@ def imported_by(*modules: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def of_a_start() -> set[str]:
-    return imported_by("delaytopic_relay.__main__")
+    return imported_by("delaytopic_relay.__main__", "delaytopic_relay.backlog.kafka.opening")
 
 
 def test_a_start_makes_no_models_of_documents_that_people_write(of_a_start: set[str]) -> None:
     assert {f"delaytopic_api.documents.{name}" for name in DOCUMENTS_OF_PEOPLE} & of_a_start == set()
+
+
+def test_a_start_with_bucket_topics_imports_no_client_of_redis(of_a_start: set[str]) -> None:
+    assert {"redis", "hiredis", "delaytopic_relay.backlog.redis.backlog"} & of_a_start == set()
 
 
 def test_models_are_made_when_they_are_used() -> None:
