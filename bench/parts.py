@@ -4,14 +4,20 @@ With DELAYTOPIC_SPEEDUPS=0, of a relay in Python alone; the speedups write heade
 
 Records are read in source order and leave in due order, as they do in a relay: what was read one after another is
 scattered over memory by then, which is why the same header list costs more on the way out than on the way in.
+
+`--resident MIB` counts instead how many records wait inside the horizon when the process has so much memory resident.
+It has imported what a relay has; the clients' buffers, which a relay has besides, are not there.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import random
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import TypeVar, cast
 
 import click
@@ -55,9 +61,9 @@ class Meter:
         return result
 
 
-def messages(records: int) -> list[SourceMessage]:
-    """Records as the client hands them over, due within some seconds."""
-    draw = random.Random(records).randrange
+def messages(records: int, first: int = 0) -> list[SourceMessage]:
+    """Records from an offset on as the client hands them over, due within some seconds."""
+    draw = random.Random(records + first).randrange
     made = [
         Message(
             topic="source",
@@ -68,7 +74,7 @@ def messages(records: int) -> list[SourceMessage]:
             headers=fresh(headers_of(NOW_MS + draw(SPREAD_MS))),
             timestamp=(2, NOW_MS),
         )
-        for number in range(records)
+        for number in range(first, first + records)
     ]
     return cast("list[SourceMessage]", made)
 
@@ -78,10 +84,26 @@ def fresh(headers: Headers) -> list[tuple[str, str | bytes | None]]:
     return [(name[:1] + name[1:], bytes(bytearray(value or b""))) for name, value in headers]
 
 
+def native() -> NativeDialect:
+    """The dialect that reads them."""
+    return NativeDialect(NativePolicy("target", TopicGlobs([]), 86_400_000))
+
+
+def records_within(resident_bytes: int) -> int:
+    """Return how many records are in a calendar when the process has so much memory resident."""
+    for module in ("service", "backlog.kafka.opening", "backlog.redis.opening"):
+        import_module(f"delaytopic_relay.{module}")
+    dialect, calendar, page_bytes = native(), Calendar(), os.sysconf("SC_PAGE_SIZE")
+    while int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * page_bytes < resident_bytes:
+        read = cast("list[Schedule]", dialect.read_all(messages(READ, calendar.count)))
+        calendar.add(read, only_here=True)
+    return calendar.count
+
+
 def run_once(meter: Meter, records: int) -> None:
     """All steps, once."""
     made = messages(records)
-    dialect = NativeDialect(NativePolicy("target", TopicGlobs([]), 86_400_000))
+    dialect = native()
     further = FurtherTargets([], "bench")
     writer = RecordWriter("source", "target", Partitioning.BY_KEY, 4, lambda topic: 1 << 20, further, Refusals())
     writer.certain_bytes = 1 << 19
@@ -123,10 +145,20 @@ def count(metrics: RelayMetrics, due: Sequence[Sequence[Schedule]]) -> None:
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--records", type=click.IntRange(READ), default=100_000, show_default=True)
 @click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="The best of so many is shown.")
+@click.option(
+    "--resident",
+    "resident_mib",
+    type=click.IntRange(64),
+    metavar="MIB",
+    help="Print instead how many records wait inside the horizon when the process has so much memory resident.",
+)
 @click.option("-o", "--output", type=click.Choice(["table", "markdown"]), default="table", show_default=True)
-def main(records: int, runs: int, output: str) -> None:
+def main(records: int, runs: int, resident_mib: int | None, output: str) -> None:
     """Print what each pure step costs a record."""
     gc.disable()
+    if resident_mib is not None:
+        click.echo(f"{records_within(resident_mib << 20):,} records")
+        return
     meter = Meter(records)
     for _ in range(runs):
         run_once(meter, records)

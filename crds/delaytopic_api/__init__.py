@@ -7,8 +7,7 @@ Imports no client library and reads no clock.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from delaytopic_api.documents.delay_class import DelayClass
@@ -55,42 +54,26 @@ __all__ = [
     "resolve",
 ]
 
-# Imported when they are asked for (PEP 562): who needs only names of headers does not wait for the models of documents.
-_PLACES = {
-    "ApiError": "delaytopic_api.errors",
-    "DeadLetter": "delaytopic_api.records.dead_letter",
-    "DeadLetterReason": "delaytopic_api.records.dead_letter",
-    "DelayClass": "delaytopic_api.documents.delay_class",
-    "DelayTopic": "delaytopic_api.documents.delay_topic",
-    "Duration": "delaytopic_api.values.duration",
-    "InvalidDocument": "delaytopic_api.errors",
-    "InvalidText": "delaytopic_api.errors",
-    "MalformedHeader": "delaytopic_api.errors",
-    "Percent": "delaytopic_api.values.percent",
-    "Problem": "delaytopic_api.errors",
-    "Quantity": "delaytopic_api.values.quantity",
-    "Receipt": "delaytopic_api.records.receipt",
-    "RecurringRecord": "delaytopic_api.documents.recurring_record",
-    "Refused": "delaytopic_api.errors",
-    "RelayConfig": "delaytopic_api.relay.config",
-    "RelayStatus": "delaytopic_api.relay.status",
-    "Settings": "delaytopic_api.documents.settings",
-    "class_for": "delaytopic_api.policy.resolve",
-    "class_in_force": "delaytopic_api.policy.resolve",
-    "dump_yaml": "delaytopic_api.loading.documents",
-    "load_document": "delaytopic_api.loading.documents",
-    "load_documents": "delaytopic_api.loading.documents",
-    "load_relay_config": "delaytopic_api.loading.documents",
-    "relay_config": "delaytopic_api.policy.resolve",
-    "resolve": "delaytopic_api.policy.resolve",
-}
-
+# Whoever needs only names of headers does not wait for the models of documents.
 if not TYPE_CHECKING:  # mypy would take every name for one of this module
+    from delaytopic_api.faces import late
 
-    def __getattr__(name: str) -> Any:
-        """Import a name of `__all__` from its module."""
-        place = _PLACES.get(name)
-        if place is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(importlib.import_module(place), name)
-        return value
+    __getattr__ = late(
+        __name__,
+        {
+            "documents.delay_class": "DelayClass",
+            "documents.delay_topic": "DelayTopic",
+            "documents.recurring_record": "RecurringRecord",
+            "documents.settings": "Settings",
+            "errors": "ApiError InvalidDocument InvalidText MalformedHeader Problem Refused",
+            "loading.documents": "dump_yaml load_document load_documents load_relay_config",
+            "policy.resolve": "class_for class_in_force relay_config resolve",
+            "records.dead_letter": "DeadLetter DeadLetterReason",
+            "records.receipt": "Receipt",
+            "relay.config": "RelayConfig",
+            "relay.status": "RelayStatus",
+            "values.duration": "Duration",
+            "values.percent": "Percent",
+            "values.quantity": "Quantity",
+        },
+    )

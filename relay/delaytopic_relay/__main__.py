@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from contextlib import nullcontext
@@ -11,6 +12,10 @@ import click
 
 from delaytopic_process.extras import missing_package
 
+# A collection finds nothing in what modules are made of, and takes a sixth of the time of the imports.
+gc.disable()
+# Else pydantic reads about each package that is installed, whether it is a plugin.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 try:
     import structlog
     from pydantic import ValidationError
@@ -24,6 +29,8 @@ try:
     from delaytopic_relay.telemetry.logs import configure_logs
 except ModuleNotFoundError as error:
     sys.exit(f"error: {missing_package(error, 'relay')}")
+gc.freeze()
+gc.enable()
 
 EXIT_MISCONFIGURED = 2
 EXIT_FAILED = 1

@@ -119,7 +119,7 @@ class Service:
         source = self._await(stop, partial(topics.source_topic, self._config.source.topic))
         if source is None:
             return
-        backlog = self._await(stop, partial(self._backlog, source, queue=queue))
+        backlog = self._await(stop, partial(self._backlog, topics, source, queue=queue))
         if backlog is None:
             return
         with closing(backlog), closing(self._examiner()) as examiner:
@@ -186,19 +186,16 @@ class Service:
     def _topics(self) -> TopicReader:
         own = self._own_topics
         reader = TopicReader(self._connection, sorted(own.names))
-        finding = check_topics(
-            self._config, Topics(*(reader.read_anew(name) if name is not None else None for name in own))
-        )
+        found = reader.read_anew(sorted(own.names))
+        finding = check_topics(self._config, Topics(*(found[name] if name is not None else None for name in own)))
         if finding is None:
             return reader
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
 
-    def _backlog(self, source: SourceTopic, *, queue: bool) -> Backlog:
+    def _backlog(self, topics: TopicReader, source: SourceTopic, *, queue: bool) -> Backlog:
         config, clock, events = self._config, self._clock, self._telemetry
         mark = source.identity.topic
-        return open_backlog(
-            config, self._connection, self._instance, clock, events, self._signer, topic_mark=mark, queue=queue
-        )
+        return open_backlog(config, topics, self._instance, clock, events, self._signer, topic_mark=mark, queue=queue)
 
     def _target(self, topics: TopicReader, backlog: Backlog) -> Target:
         """Transactions carry deliveries with ExactlyOnce, and what is stored in Kafka with either guarantee."""

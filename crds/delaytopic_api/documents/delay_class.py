@@ -7,7 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.documents.delay_topic import DrainTimeout, LongDelay, Precision
+from delaytopic_api.documents.delay_topic import DrainTimeout, LongDelay
+from delaytopic_api.documents.dialects import Precision
 from delaytopic_api.documents.metadata import DEFAULT_CLASS_ANNOTATION, ApiVersion, ClusterMetadata
 from delaytopic_api.documents.model import Model, require
 from delaytopic_api.documents.pods import PodTemplate, Resources

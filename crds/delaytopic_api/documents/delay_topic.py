@@ -8,7 +8,14 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api.documents.connection import KafkaConnection, RedisConnection, SigningKeySecret
-from delaytopic_api.documents.dialects import LONGEST_DELAY, Delay, DialectChoice, SchedulerSpec
+from delaytopic_api.documents.dialects import (
+    LONGEST_DELAY,
+    Delay,
+    DialectChoice,
+    FixedDelay,
+    Precision,
+    SchedulerOptions,
+)
 from delaytopic_api.documents.metadata import ApiVersion, NamespacedMetadata
 from delaytopic_api.documents.model import Model, at_most_one, require
 from delaytopic_api.documents.relays import AutoscalingSpec, RelaySpec
@@ -43,10 +50,15 @@ MOST_THRESHOLDS: Final = 3
 
 Lateness = Annotated[Duration, between("10ms", "24h")]
 LongDelay = Annotated[Duration, between("10ms", LONGEST_DELAY)]
-FixedDelay = Annotated[Duration, between("1ms", LONGEST_DELAY)]
-Precision = Annotated[Duration, between("10ms", "1h")]
 HeaderIds = Literal[Ids.BY_HEADER, Ids.DISABLED]
 DrainTimeout = Annotated[Duration, between("0s", LONGEST_DELAY)]
+
+
+class SchedulerSpec(SchedulerOptions):
+    """Options of the dialect Scheduler."""
+
+    history: TopicSpec | None = None
+    """The topic for copies of what was delivered. Absent: the source's name with .history at the end."""
 
 
 class _Delays(Model):

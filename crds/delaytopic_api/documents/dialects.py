@@ -8,13 +8,14 @@ from typing import Annotated, Any, Final, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api.documents.model import Model, require
-from delaytopic_api.documents.topics import TopicSpec
 from delaytopic_api.values.choices import CesiumNumbers, Dialect, OnBeyondMaxDelay, OnMalformed, Provenance
 from delaytopic_api.values.duration import Duration, between
 
 LONGEST_DELAY: Final = "87600h"
 
 Delay = Annotated[Duration, between("0s", LONGEST_DELAY)]
+FixedDelay = Annotated[Duration, between("1ms", LONGEST_DELAY)]
+Precision = Annotated[Duration, between("10ms", "1h")]
 
 
 class PlainDialect(Model):
@@ -46,13 +47,6 @@ class SchedulerOptions(Model):
     since_days: Annotated[int, Field(strict=True, ge=0, le=3650)] | None = None
     """Schedules that were missed are delivered until the end of this many days after their own, in UTC: 0 for their
     own day. Later they go to the dead-letter topic. Absent: they are delivered, however late."""
-
-
-class SchedulerSpec(SchedulerOptions):
-    """Options of the dialect Scheduler."""
-
-    history: TopicSpec | None = None
-    """The topic for copies of what was delivered. Absent: the source's name with .history at the end."""
 
 
 class RedeliverySpec(Model):

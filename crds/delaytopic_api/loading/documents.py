@@ -5,15 +5,13 @@ there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeGuard, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import ValidationError
 
-from delaytopic_api.documents.delay_class import DelayClass
-from delaytopic_api.documents.delay_topic import DelayTopic
+from delaytopic_api import documents as models
 from delaytopic_api.documents.model import Model
-from delaytopic_api.documents.recurring_record import RecurringRecord
 from delaytopic_api.errors import InvalidDocument, Problem
 from delaytopic_api.loading.problems import problems_of
 from delaytopic_api.loading.yaml_text import parse_yaml, write_yaml
@@ -21,12 +19,13 @@ from delaytopic_api.relay.config import RelayConfig
 
 M = TypeVar("M", bound=Model)
 
-AnyDocument = DelayTopic | DelayClass | RecurringRecord
+AnyDocument: TypeAlias = "models.DelayTopic | models.DelayClass | models.RecurringRecord"
 """A document of any kind that people apply."""
-_KINDS: dict[str, type[DelayTopic] | type[DelayClass] | type[RecurringRecord]] = {
-    "DelayTopic": DelayTopic,
-    "DelayClass": DelayClass,
-    "RecurringRecord": RecurringRecord,
+# Imported when one is read: a relay reads its own configuration alone.
+_KINDS: Final[Mapping[str, Callable[[], type[AnyDocument]]]] = {
+    "DelayTopic": lambda: models.DelayTopic,
+    "DelayClass": lambda: models.DelayClass,
+    "RecurringRecord": lambda: models.RecurringRecord,
 }
 
 
@@ -54,13 +53,13 @@ def load_document(content: object, subject: str = "") -> AnyDocument:
     if not isinstance(content, Mapping):
         raise InvalidDocument([Problem("", "must be a mapping of fields", subject)])
     kind = content.get("kind")
-    model = _KINDS.get(kind) if isinstance(kind, str) else None
-    if model is None and _is_list(content):
+    of_kind = _KINDS.get(kind) if isinstance(kind, str) else None
+    if of_kind is None and _is_list(content):
         raise InvalidDocument([Problem("items", "must be a list", subject)])
-    if model is None:
+    if of_kind is None:
         message = "is required" if kind is None else f'"{kind}" is not known here'
         raise InvalidDocument([Problem("kind", f"{message}; allowed: {', '.join(_KINDS)}", subject)])
-    return validate(model, content, subject)
+    return validate(of_kind(), content, subject)
 
 
 def load_relay_config(text: str, origin: str = "") -> RelayConfig:

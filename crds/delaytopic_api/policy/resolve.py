@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from delaytopic_api.documents.delay_class import DefaultsSpec, DelayClass, DelayClassSpec, LimitsSpec
-from delaytopic_api.documents.delay_topic import DelayTopic, DelayTopicSpec, distinct_thresholds
-from delaytopic_api.documents.dialects import SchedulerOptions, SchedulerSpec, member
+from delaytopic_api.documents.delay_topic import DelayTopic, DelayTopicSpec, SchedulerSpec, distinct_thresholds
+from delaytopic_api.documents.dialects import SchedulerOptions, member
 from delaytopic_api.documents.settings import (
     AutoscalingSettings,
     BackendSettings,

@@ -9,12 +9,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from delaytopic_api.documents.delay_topic import FixedDelay, Precision
-from delaytopic_api.documents.dialects import Delay, DialectChoice, SchedulerOptions
+from delaytopic_api.documents.dialects import Delay, DialectChoice, FixedDelay, Precision, SchedulerOptions
 from delaytopic_api.documents.metadata import API_VERSION, ApiVersion
-from delaytopic_api.documents.model import Model, require
+from delaytopic_api.documents.model import require
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.relay.connection import FilePath, KafkaClient, RedisClient
+from delaytopic_api.relay.model import Told
 from delaytopic_api.values.choices import (
     BackendType,
     Compression,
@@ -43,7 +43,7 @@ def _enough_memory(memory: Quantity) -> Quantity:
     return memory
 
 
-class RelaySource(Model):
+class RelaySource(Told):
     """The topic that records come from."""
 
     topic: TopicName
@@ -56,7 +56,7 @@ class RelaySource(Model):
     as 2026-11-26T22:00:00Z, within a day. Absent: such partitions stand still."""
 
 
-class RelayTarget(Model):
+class RelayTarget(Told):
     """The topic that records go to."""
 
     topic: TopicName
@@ -69,21 +69,21 @@ class RelayTarget(Model):
     """The compression of what is delivered; with Auto that of the source, or Zstd once a record is too large."""
 
 
-class RelayDeadLetter(Model):
+class RelayDeadLetter(Told):
     """The topic for records that cannot be delivered."""
 
     topic: TopicName
     """The dead-letter topic."""
 
 
-class RelayHistory(Model):
+class RelayHistory(Told):
     """The topic for copies of what was delivered."""
 
     topic: TopicName
     """The history topic."""
 
 
-class RelayOutcomes(Model):
+class RelayOutcomes(Told):
     """The topic that tells how schedules ended."""
 
     topic: TopicName
@@ -99,7 +99,7 @@ class RelayScheduler(SchedulerOptions):
     """The topic for copies of what was delivered. Absent: none are made."""
 
 
-class _Delays(Model):
+class _Delays(Told):
     fixed_delay: FixedDelay | None = None
     """The delay of every record; time headers are not read."""
     default_delay: Delay | None = None
@@ -120,7 +120,7 @@ class RelaySchedule(DialectChoice, _Delays):
     has for a while, the later rules take effect. Absent: those of the relay that takes a partition over last."""
 
 
-class RelayBackend(Model):
+class RelayBackend(Told):
     """The place where schedules wait that are not due soon."""
 
     type: BackendType
@@ -143,7 +143,7 @@ class RelayBackend(Model):
         return self
 
 
-class HttpServer(Model):
+class HttpServer(Told):
     """The address at which health, metrics, status and the list of what is pending are served."""
 
     host: str = "0.0.0.0"
@@ -157,7 +157,7 @@ class HttpServer(Model):
     """The SHA-256 of a token: clients from elsewhere that show the token (Authorization: Bearer) may read it, too."""
 
 
-class RelayLimits(Model):
+class RelayLimits(Told):
     """Bounds of one relay process."""
 
     memory: Annotated[Quantity, AfterValidator(_enough_memory)] = Quantity("256Mi")
@@ -175,7 +175,7 @@ class RelayLimits(Model):
     """The longest time that a relay takes to hand over when it is told to stop."""
 
 
-class RelayConfig(Model):
+class RelayConfig(Told):
     """All that a relay needs to know."""
 
     api_version: ApiVersion = ApiVersion(API_VERSION)

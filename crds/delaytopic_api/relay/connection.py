@@ -7,7 +7,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from delaytopic_api.documents.model import Model, at_most_one, both_or_none, exactly_one, require
+from delaytopic_api.documents.model import at_most_one, both_or_none, exactly_one, require
+from delaytopic_api.relay.model import Told
 from delaytopic_api.values.oauth import OAuthScope, SaslExtensions, TokenEndpointUrl
 from delaytopic_api.values.urls import BootstrapServers, RedisUrl
 
@@ -32,7 +33,7 @@ class SaslMechanism(StrEnum):
     OAUTHBEARER = "OAUTHBEARER"
 
 
-class OAuthClient(Model):
+class OAuthClient(Told):
     """The issuer of the tokens that clients show to Kafka, asked by the grant client_credentials."""
 
     token_endpoint_url: TokenEndpointUrl
@@ -50,7 +51,7 @@ class OAuthClient(Model):
     """Certificate authorities to trust of the issuer (PEM); absent: those of the operating system."""
 
 
-class KafkaSecurity(Model):
+class KafkaSecurity(Told):
     """Encryption and authentication."""
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
@@ -92,7 +93,7 @@ class KafkaSecurity(Model):
         return self
 
 
-class KafkaClient(Model):
+class KafkaClient(Told):
     """The connection to Kafka."""
 
     bootstrap_servers: BootstrapServers
@@ -101,7 +102,7 @@ class KafkaClient(Model):
     """Encryption and authentication."""
 
 
-class RedisClient(Model):
+class RedisClient(Told):
     """The connection to Redis."""
 
     url: RedisUrl | None = None

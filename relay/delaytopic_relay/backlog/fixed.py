@@ -206,6 +206,7 @@ class FixedShard:
 class FixedManager:
     """A `BacklogManager` with nothing to do."""
 
+    awaits = False
     unreadable: Mapping[int, str] = MappingProxyType({})
 
     def look_up(self, shard: Shard, names: Sequence[bytes]) -> Mapping[bytes, IdEntry]:

@@ -213,6 +213,11 @@ class BacklogManager(Protocol[Shard_contra]):
         """The reasons why shards cannot be loaded any further, by partition."""
         ...
 
+    @property
+    def awaits(self) -> bool:
+        """Return whether something may be due that was asked for and has not come yet: nobody sleeps meanwhile."""
+        ...
+
     def look_up(self, shard: Shard_contra, names: Sequence[bytes]) -> Mapping[bytes, IdEntry]:
         """Return what the backlog knows of these ids."""
         ...

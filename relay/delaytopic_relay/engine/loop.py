@@ -79,6 +79,8 @@ POLL_LIMIT = 1_000
 DUE_LIMIT = 2_000
 RESUME_SHARE = 0.75
 RETRY_MS = 1_000
+AWAITING_MS = 3
+"""The longest wait for records while something comes from the backlog that may be due."""
 STILL_MS = 5_000
 """The time between two looks at partitions that stand still until a person says how they go on."""
 
@@ -252,7 +254,9 @@ class Loop:
         delivering = self._delivering() if now_ms != NOTHING_DUE_MS else []
         wakes = [wake for shard in delivering if (wake := shard.wake_ms()) is not None]
         wake_ms = max(min(wakes), now_ms + self._hold_ms()) if wakes else None
-        return sleep_ms(now_ms, wake_ms, self._clock.monotonic_ms(), self._closes_at_ms())
+        longest_ms = sleep_ms(now_ms, wake_ms, self._clock.monotonic_ms(), self._closes_at_ms())
+        awaits = now_ms != NOTHING_DUE_MS and self._manager.awaits
+        return min(longest_ms, AWAITING_MS) if awaits else longest_ms
 
     def _reset(self, lost: StateInDoubt) -> None:
         """Drop everything in memory; all shards are recovered from what is committed."""

@@ -55,7 +55,8 @@ class Telemetry:
         self._started_at_ms = clock.now_ms()
         self._done = Counters()
         self._loop_snapshot = LoopSnapshot(RelayState.STARTING)
-        self._status = self.status()
+        self._status: RelayStatus | None = None
+        """As of the last count. The first is made when it is asked for, as its model takes longer than the rest."""
         self._turned_ms = self._snapshot_ms = clock.monotonic_ms()
         self._window = _Window(self._snapshot_ms, 0, 0, 0)
         # A window says what a relay can do if a whole batch is due at its begin and at its end. With less it delivers
@@ -70,14 +71,14 @@ class Telemetry:
         self._missed = 0
         self._occurrences = LastOccurrences()
         self.metrics = RelayMetrics(config.namespace, config.name)
-        self.pending = PendingPage(config, lambda: self._status)
+        self.pending = PendingPage(config, self._counted)
         self._pages = PageServer(
             config.http.host,
             config.http.port,
             health=self._health,
             readiness=self._readiness,
             metrics=self.metrics.render,
-            status=lambda: self._status,
+            status=self._counted,
             pending=self.pending.answer,
             readers=Readers(config.http.pending, config.http.pending_token_sha256),
         )
@@ -133,11 +134,11 @@ class Telemetry:
         clock = self._loop_snapshot.clock
         if clock is not None and clock.message is not None:
             self._say("clocks differ", clock.message, key="clocks")
-        self._status = self.status()
-        self._measure_capacity(loop.idle_ms, self._status.overdue)
-        self.metrics.set_backlog(self._status)
+        status = self._status = self.status()
+        self._measure_capacity(loop.idle_ms, status.overdue)
+        self.metrics.set_backlog(status)
         for partition, found in self._loop_snapshot.open_transactions.items():
-            if found.lasts(self._status.as_of_ms):
+            if found.lasts(status.as_of_ms):
                 self._say("source held back", found.describe(), key=f"held {partition}", partition=partition)
 
     def _measure_capacity(self, idle_ms: int, overdue: int) -> None:
@@ -147,6 +148,9 @@ class Telemetry:
         if busy_ms >= BUSY_MS and done and min(begun.overdue, now.overdue) >= self._least_due:
             self._done.busy_rate = done * 1_000 / busy_ms
         self._window = now
+
+    def _counted(self) -> RelayStatus:
+        return self._status or self.status()
 
     def status(self) -> RelayStatus:
         """Return what this relay does, as of now."""

@@ -51,6 +51,8 @@ class BucketManager:
         self._unreadable_until_ms: dict[int, int] = {}
         self.unreadable: dict[int, str] = {}
         """The reasons why shards cannot be loaded any further, by partition."""
+        self.awaits = False
+        """See `BacklogManager.awaits`."""
 
     def opened(self, shard: BucketShard) -> None:
         """Begin anew with a shard that was recovered."""
@@ -122,6 +124,8 @@ class BucketManager:
             room_bytes -= shard.size - before
             if self._clock.monotonic_ms() >= until_ms:
                 break
+        now_ms = self._clock.now_ms()
+        self.awaits = any(shard.lags(now_ms) and shard.partition not in self.unreadable for shard in shards)
         return moved
 
     def _release_all_but(self, shards: Sequence[BucketShard]) -> None:

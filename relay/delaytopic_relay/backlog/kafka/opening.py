@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 from delaytopic_api.relay import RelayConfig
 from delaytopic_api.values import bucket_count, bucket_names, ids_name, source_mark
@@ -13,11 +12,11 @@ from delaytopic_relay.backlog.kafka.log import KafkaBuckets
 from delaytopic_relay.backlog.kafka.preflight import check_bucket_topics
 from delaytopic_relay.backlog.kafka.ranges import SEGMENT_MARGIN_BYTES, BucketRules
 from delaytopic_relay.backlog.kafka.reader import BucketPendingReader
+from delaytopic_relay.backlog.kafka.time import ProbeTime
 from delaytopic_relay.backlog.kafka.topics import BucketNames
 from delaytopic_relay.backlog.signing import SegmentSigner
 from delaytopic_relay.errors import ConfigurationError, Unavailable
-from delaytopic_relay.kafka.preflight import TopicFacts
-from delaytopic_relay.kafka.settings import Settings, bucket_reader_settings
+from delaytopic_relay.kafka.settings import Settings, bucket_reader_settings, probe_settings
 from delaytopic_relay.kafka.topics import TopicReader
 from delaytopic_relay.ports import Clock, LoopEvents
 
@@ -27,7 +26,7 @@ READER = "delaytopic-pending"
 
 def open_buckets(
     config: RelayConfig,
-    connection: Settings,
+    reader: TopicReader,
     relay: str,
     clock: Clock,
     events: LoopEvents,
@@ -37,9 +36,8 @@ def open_buckets(
     """Open bucket topics; raises `Unavailable` for what may come right by itself, and `ConfigurationError`."""
     horizon_ms, max_delay_ms = config.limits.horizon.ms, config.schedule.max_delay.ms
     names = [*bucket_names(config.backend.id, horizon_ms, max_delay_ms), ids_name(config.backend.id)]
-    reader = TopicReader(connection, names)
-    found = _facts(reader, names)
-    finding = check_bucket_topics(config, reader.read_anew(config.source.topic), found)
+    found = reader.read_anew(names)
+    finding = check_bucket_topics(config, reader.read(config.source.topic), found)
     if finding is not None:
         raise Unavailable(finding.text) if finding.waits else ConfigurationError(finding.text)
     largest_bytes = min(facts.largest_batch_bytes for facts in found.values() if facts is not None)
@@ -48,7 +46,7 @@ def open_buckets(
     topics = BucketNames(config.backend.id)
 
     def open_log(client_id: str) -> KafkaBuckets:
-        return KafkaBuckets(bucket_reader_settings(connection, config.group_id, client_id), topics)
+        return KafkaBuckets(bucket_reader_settings(reader.connection, config.group_id, client_id), topics)
 
     def open_reader(states: Mapping[int, BucketsCopy]) -> BucketPendingReader:
         return BucketPendingReader(open_log(READER), states, source_id, signer)
@@ -56,7 +54,6 @@ def open_buckets(
     return BucketBacklog(open_log(relay), topics, rules, clock, events, open_reader, signer)
 
 
-def _facts(reader: TopicReader, names: list[str]) -> dict[str, TopicFacts | None]:
-    """Each topic takes two questions: all are asked at the same time."""
-    with ThreadPoolExecutor(len(names)) as pool:
-        return dict(zip(names, pool.map(reader.read_anew, names), strict=True))
+def broker_time(config: RelayConfig, connection: Settings, relay: str) -> ProbeTime:
+    """Return the clock of the broker that leads the topic of ids."""
+    return ProbeTime(probe_settings(connection, relay), ids_name(config.backend.id))

@@ -164,6 +164,10 @@ class BucketShard(ShardCore):
         self._loaded_until_ms = min((bound for bound in bounds if bound is not None), default=NEVER_MS)
         self._loaded_until_ms = min(self._loaded_until_ms, self._frontier_ms)
 
+    def lags(self, now_ms: int) -> bool:
+        """Return whether something that is due may still be in a bucket."""
+        return self._loaded_until_ms <= now_ms
+
     # -- taking in
 
     @property

@@ -80,6 +80,9 @@ class Early(NamedTuple):
 class RedisManager:
     """The backlog as the loop uses it."""
 
+    awaits = False
+    """Each answer is waited for."""
+
     def __init__(
         self,
         store: BacklogStore,

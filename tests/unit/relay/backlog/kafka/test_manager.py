@@ -210,3 +210,22 @@ def test_the_progress_of_another_backend_means_that_the_backlog_moves() -> None:
     plan = run.backlog.plan(0, Progress(9, 9, NOTHING_DELIVERED), Bounds(2, 20), "me", offset_reset=False)
 
     assert (plan.progress.offset, plan.progress.position, plan.backend_changed) == (2, 9, True)
+
+
+def test_what_may_be_due_is_awaited_until_it_was_read() -> None:
+    run = Run(0)
+    run.load()
+    awaited = run.manager.awaits
+
+    run.log.records[0, 0] = [run.segment(0, 5)]
+    run.load()
+    assert (awaited, run.manager.awaits) == (True, False)
+
+
+def test_nothing_is_awaited_of_a_shard_whose_segment_cannot_be_read() -> None:
+    run = Run(0)
+    run.log.records[0, 0] = [MAGIC + bytes(16) + b"\x02" + bytes(40)]
+
+    run.load()
+
+    assert not run.manager.awaits
