@@ -124,8 +124,9 @@ docs-serve: $(STAMP) ## Show it at http://127.0.0.1:8000 while you write
 lint: $(STAMP) ## Style, formatting, types and import rules
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@MYPY_CACHE_DIR="$${XDG_CACHE_HOME:-$$HOME/.cache}/delaytopic/mypy" $(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports & imports=$$!; \
+		MYPY_CACHE_DIR="$${XDG_CACHE_HOME:-$$HOME/.cache}/delaytopic/mypy" $(BIN)/mypy; types=$$?; \
+		wait $$imports && exit $$types
 
 format: $(STAMP) ## Format the code and apply the safe fixes
 	@$(BIN)/ruff check --fix .

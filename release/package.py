@@ -83,9 +83,10 @@ def tried(wheel: Path) -> None:
     for extra, commands in TRIED.items():
         with TemporaryDirectory(prefix="delaytopic-wheel-") as folder:
             place = Path(folder)
-            venv.create(place, with_pip=True)
+            venv.create(place)
             name = f"{wheel}[{extra}]" if extra else f"{wheel}"
-            run([place / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", name], place)
+            pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", f"--python={place / 'bin/python'}")
+            run([*pip, "install", "--quiet", name], place)
             for command, *arguments in commands:
                 run([place / "bin" / command, *arguments], place)
             click.echo(f"  {wheel.name}{f'[{extra}]' if extra else ''}: {_megabytes(place):.0f} MB, works", err=True)
@@ -119,9 +120,8 @@ import json, pathlib
 from importlib.metadata import distributions
 sizes = {}
 for each in distributions():
-    if each.name not in ("pip", "setuptools"):
-        files = (pathlib.Path(each.locate_file(file)) for file in each.files or ())
-        sizes[each.name] = sum(file.stat().st_size for file in files if file.is_file())
+    files = (pathlib.Path(each.locate_file(file)) for file in each.files or ())
+    sizes[each.name] = sum(file.stat().st_size for file in files if file.is_file())
 print(json.dumps(sizes))
 """
 

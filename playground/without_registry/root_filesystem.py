@@ -12,6 +12,7 @@ from typing import Final
 from playground.cluster.commands import run, succeeds
 from playground.cluster.errors import CommandFailed
 from playground.images.errors import TestImagesError
+from playground.without_registry import debian
 
 _MERGED: Final = ("bin", "sbin", "lib", "lib64")
 _FOLDERS: Final = ("dev", "etc", "proc", "root", "run", "sys", "tmp", "var/lib")
@@ -37,7 +38,7 @@ def download(packages: Sequence[str], into: Path) -> list[Path]:
         _apt_download(packages, into)
     except CommandFailed as error:
         # The lists may be old.
-        if not succeeds("apt-get", "-qq", "update", seconds=_DOWNLOAD_SECONDS):
+        if not debian.update():
             raise _not_to_be_had(error) from error
         try:
             _apt_download(packages, into)

@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 from images.tools.go_builds import ProgramsMissingError
+from playground.without_registry.debian import install_if_possible
 from playwright.sync_api import Browser, sync_playwright
-from tests.harness.debian import install_on_debian
 from tests.harness.fixtures import prepared
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
@@ -28,11 +28,11 @@ OPTIONS: Final = (
 def chromium_program(*, build: bool = True) -> Path:
     """Return the browser of this machine; install Debian's where there is none, unless told not to.
 
-    Raises ProgramsMissingError where it is not there, and OSError where it cannot be installed.
+    Raises ProgramsMissingError where it is not there, and CommandFailed where it cannot be installed.
     """
     found = _installed()
     if found is None and build:
-        install_on_debian("chromium")
+        install_if_possible("chromium")
         found = _installed()
     if found is None:
         raise ProgramsMissingError("there is no Chromium here: install it, on Debian with apt-get install chromium")

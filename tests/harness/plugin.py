@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final
@@ -104,6 +104,19 @@ class Worker:
             item.user_properties.append((EXCUSE, "not a test of every day"))
         elif item.get_closest_marker("long"):
             item.user_properties.append((EXCUSE, "takes a minute or more"))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Collect without the garbage collector: what is collected stays for the whole run.
+
+        Afterwards each of its full rounds would go through a million of these objects.
+        """
+        gc.disable()
+        try:
+            return (yield)
+        finally:
+            gc.enable()
+            gc.freeze()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 from images.tools.binaries import HELM_3_VERSION, helm_program, kubernetes_programs, s3_program
 from images.tools.errors import ImagesError
 from images.tools.go_builds import ProgramsMissingError, ProgramsNotBuiltError
+from playground.cluster.errors import ClusterError
 from tests.harness.browser import chromium_program
 from tests.harness.tls_redis import tls_redis_program
 from tests.support.audit.spark_jars import delta_jars, spark_jars
@@ -47,6 +48,10 @@ NIGHTLY_BUILDS: Final[Mapping[str, Callable[[], object]]] = {
     "Kafka's console producer": console_producer,
 }
 QUICK_S: Final = 1.0
+NOT_TO_BE_HAD: Final = (
+    *(ProgramsMissingError, ProgramsNotBuiltError),
+    *(EmbeddedServerError, ClusterError, ImagesError, OSError),
+)
 
 
 def prepare(builds: Mapping[str, Callable[[], object]] = BUILDS) -> list[str]:
@@ -67,7 +72,7 @@ def _timed(name: str, make: Callable[[], object]) -> None:
 def _problem(result: Future[None]) -> str:
     try:
         result.result()
-    except (ProgramsMissingError, ProgramsNotBuiltError, EmbeddedServerError, ImagesError, OSError) as error:
+    except NOT_TO_BE_HAD as error:
         return str(error)
     except ExtensionError as error:
         # Its first line says what failed; `make speedups` shows what the compiler said.

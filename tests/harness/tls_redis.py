@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from images.tools.go_builds import ProgramsMissingError
-from tests.harness.debian import install_on_debian
+from playground.without_registry.debian import install_if_possible
 from tests.harness.fixtures import prepared
 from tests.support.servers.tls import Certificates
 
@@ -37,11 +37,11 @@ class TlsRedis(NamedTuple):
 def tls_redis_program(*, build: bool = True) -> Path:
     """Return a Redis with TLS of this machine; install Debian's where there is none, unless told not to.
 
-    Raises ProgramsMissingError where it is not there, and OSError where it cannot be installed.
+    Raises ProgramsMissingError where it is not there, and CommandFailed where it cannot be installed.
     """
     found = _installed()
     if found is None and build:
-        install_on_debian(PACKAGE)
+        install_if_possible(PACKAGE)
         found = _installed()
     if found is None:
         raise ProgramsMissingError(

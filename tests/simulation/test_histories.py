@@ -12,7 +12,7 @@ from tests.simulation.plans.plan import Plan
 from tests.simulation.plans.planning import plan_for
 from tests.simulation.world.kafka import Kafka
 
-EACH: Final = 25
+EACH: Final = 16
 OF_BACKENDS: Final = 2 * EACH
 
 

@@ -22,7 +22,7 @@ from delaytopic_audit.pipeline.gathering import current
 
 pytestmark = pytest.mark.integration
 
-# The ends of the three runs: in the middle, towards the end, and hours after everything.
+# The ends of runs: in the middle, towards the end, and hours after everything. Each day begins with the second.
 RUNS_MS = (HOUR_MS + 20 * 60_000, 2 * HOUR_MS + 1, (HOURS + 5) * HOUR_MS)
 EXCLUDED_MS = (HOUR_MS, HOUR_MS + 30 * 60_000)
 """From the first deadline on."""
@@ -46,21 +46,21 @@ class Audited:
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((2, 50), id="two seeds"),
-        pytest.param((20, 200), id="twenty seeds", marks=pytest.mark.nightly),
+        pytest.param((2, 50, RUNS_MS[1:]), id="two seeds"),
+        pytest.param((20, 200, RUNS_MS), id="twenty seeds", marks=pytest.mark.nightly),
     ],
 )
 def audited_truth(
     request: pytest.FixtureRequest, spark: SparkSession, kafka: KafkaAddress, tmp_path_factory: pytest.TempPathFactory
 ) -> Audited:
-    seeds, each = request.param
+    seeds, each, ends_ms = request.param
     base_ms = (time.time_ns() // 1_000_000 // HOUR_MS - 12) * HOUR_MS
     topic = AuditedTopic(unique("truth"), kafka.bootstrap_servers, tmp_path_factory.mktemp("truth"))
     topic.create(max(seeds, TARGET_PARTITIONS))
     truths = [Truth(topic, seed, seed, base_ms, each) for seed in range(seeds)]
     records = [sent for truth in truths for sent in (*truth.asked(), *truth.outcomes())]
     reports, found, from_ms = [], [], 0
-    for end_ms in (base_ms + length_ms for length_ms in RUNS_MS):
+    for end_ms in (base_ms + length_ms for length_ms in ends_ms):
         _produce(topic, (sent for sent in records if from_ms <= sent.append_ms < end_ms))
         reports.append(topic.run(spark, end_ms))
         found.append(_findings(topic, spark))

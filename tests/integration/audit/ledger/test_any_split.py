@@ -62,7 +62,7 @@ def assert_same_after_any_runs(spark: SparkSession, seed: int, each: int, cuts: 
     return runs
 
 
-@pytest.mark.nightly  # each day three runs find exactly what was injected
+@pytest.mark.nightly  # each day two runs find exactly what was injected
 @pytest.mark.takes_long("carries out four runs")
 def test_three_runs_give_the_same_verdicts_findings_and_histogram_as_one(spark: SparkSession) -> None:
     # In the middle of the deadlines, and when all are over but not all of what is late has come.
