@@ -104,9 +104,11 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One question."""
+    """The questions of one connection, which stays as that of a relay does."""
 
     server: _Server
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
 
     def do_GET(self) -> None:
         """Answer with the page of the relay that has the address that was asked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -22,6 +23,8 @@ from delaytopic_operator.runtime.relay_token import with_relay_token
 
 COLLECT_AFTER: Final = (50_000, 20, 20)
 """Objects in containers, then collections of the young ones, then of the middle ones."""
+FILES: Final = 20_000
+"""The files that it may open, as far as it may decide that: half of them are for connections to pods."""
 EXIT_FAILED = 1
 EXIT_MISCONFIGURED = 2
 
@@ -62,6 +65,7 @@ def operator_command(make_reconcilers: MakeReconcilers) -> click.Command:
     def main(path: Path | None, kubeconfig: Path | None, log_level: str) -> None:
         configure_logs(log_level)
         _collect_seldom()
+        open_many_files()
         stop = _stop_on_signals()
         try:
             config = read_operator_config(path) if path is not None else OperatorConfig()
@@ -85,6 +89,14 @@ def _collect_seldom() -> None:
     """
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
+
+
+def open_many_files() -> None:
+    """Allow this process as many files as it may allow itself: containers often begin with 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _stop_on_signals() -> Event:

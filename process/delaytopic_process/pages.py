@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedReader
 from socketserver import TCPServer
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Final, NamedTuple
 
 import structlog
@@ -17,6 +19,12 @@ PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
 JSON: Final = "application/json"
 
 SLOW_CLIENT_SECONDS: Final = 5
+"""The time that a client has for its first request, and to go on with each one that it began."""
+SILENT_SECONDS: Final = 60
+"""The time that a connection is silent after an answer before it is ended: longer than most clients take between two
+questions, such as an operator that looks at its relays, or Prometheus."""
+MOST_CONNECTIONS: Final = 64
+"""The connections at once, each of which has a thread. A further one ends the one that has waited for longest."""
 STOP_POLL_SECONDS: Final = 0.1
 
 log = structlog.get_logger()
@@ -120,12 +128,71 @@ class Pages:
             return text_answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: see the log")
 
 
+class _Connections:
+    """The connections that are open, in order of how long each has had no request to answer. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: dict[socket.socket, None] = {}
+        self._answering: dict[socket.socket, None] = {}
+        self._stopped = False
+
+    def add(self, connection: socket.socket) -> None:
+        """Take one more; where there are too many, one ends that is not being answered, if there is any."""
+        with self._lock:
+            if len(self._waiting) + len(self._answering) >= MOST_CONNECTIONS:
+                _end(self._forget_first(self._waiting or self._answering))
+            self._waiting[connection] = None
+
+    def has_asked(self, connection: socket.socket) -> None:
+        """Note that a request is there whole."""
+        with self._lock:
+            if connection in self._waiting:
+                del self._waiting[connection]
+                self._answering[connection] = None
+
+    def is_answered(self, connection: socket.socket) -> bool:
+        """Note that it was answered; return whether it may ask again."""
+        with self._lock:
+            if connection not in self._answering or self._stopped:
+                return False
+            del self._answering[connection]
+            self._waiting[connection] = None
+            return True
+
+    def remove(self, connection: socket.socket) -> None:
+        """Forget one that has ended."""
+        with self._lock:
+            self._waiting.pop(connection, None)
+            self._answering.pop(connection, None)
+
+    def stop(self) -> None:
+        """End all that wait; those that are being answered end with the answer."""
+        with self._lock:
+            self._stopped = True
+            for each in self._waiting:
+                _end(each)
+
+    @staticmethod
+    def _forget_first(connections: dict[socket.socket, None]) -> socket.socket:
+        first = next(iter(connections))
+        del connections[first]
+        return first
+
+
+def _end(connection: socket.socket) -> None:
+    """Let the thread of a connection find its end, whether it reads or writes."""
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
 class _Server(ThreadingHTTPServer):
-    """One thread a request; they are daemons, so that a slow client does not keep the process alive."""
+    """One thread a connection; they are daemons, so that a slow client does not keep the process alive."""
 
     def __init__(self, address: tuple[str, int], program: str, answer: Callable[[str, str, str], Answer]) -> None:
         self.program = program
         self.answer = answer
+        self.connections = _Connections()
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, _Handler)
@@ -135,6 +202,18 @@ class _Server(ThreadingHTTPServer):
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.connections.remove(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        super().server_close()
+        self.connections.stop()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         # A client that went away; anything that a page does wrong was answered and logged already.
         log.debug("http client gone", exc_info=True)
@@ -142,12 +221,37 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
+    connection: socket.socket
+    rfile: BufferedReader
+    protocol_version = "HTTP/1.1"
     timeout = SLOW_CLIENT_SECONDS
+    wbufsize = -1  # The head and a page that is no longer than it go out at once.
+    disable_nagle_algorithm = True
 
     def version_string(self) -> str:
         return self.server.program
 
+    def handle(self) -> None:
+        self.close_connection = True
+        self.handle_one_request()
+        while not self.close_connection and self._is_asked_again():
+            self.handle_one_request()
+
+    def _is_asked_again(self) -> bool:
+        """Wait for another request; return whether one has begun."""
+        self.connection.settimeout(SILENT_SECONDS)
+        try:
+            has_begun = bool(self.rfile.peek(1))
+        except OSError:  # the client was silent for too long, or is gone
+            return False
+        self.connection.settimeout(SLOW_CLIENT_SECONDS)
+        return has_begun
+
     def do_GET(self) -> None:
+        self.server.connections.has_asked(self.connection)
+        # No page has a use for a body, which would be read as another request.
+        has_body = "Transfer-Encoding" in self.headers or {*self.headers.get_all("Content-Length", [])} - {"0"}
+        is_last = self.close_connection or has_body or self.request_version < self.protocol_version
         given = self.headers.get_all("Authorization") or []
         authorization = given[0] if len(given) == 1 else ""
         answer = self.server.answer(self.path, self.client_address[0], authorization)
@@ -157,9 +261,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         if answer.retry_after_s is not None:
             self.send_header("Retry-After", str(answer.retry_after_s))
+        if is_last:
+            self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(answer.body)
+        self.wfile.flush()
+        if not self.server.connections.is_answered(self.connection):
+            self.close_connection = True
 
     do_HEAD = do_GET  # noqa: N815
 

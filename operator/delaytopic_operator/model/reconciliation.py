@@ -40,6 +40,8 @@ class Result:
     """The Kafka cluster that the look was about, by its bootstrap servers; None where it was about none."""
     others: Collection[Key] = ()
     """The other DelayTopics to look at now: what they wait for is there."""
+    early_ms: int = 0
+    """The time by which it may be looked at again before `next_at_ms`, by whoever is at work just then."""
 
 
 class Reconciler(Protocol):

@@ -2,7 +2,7 @@
 
 A pod may be a tenant's: whatever it answers costs a bounded time, connections of its own and a bounded memory. Whoever
 reads waits for all of its pods at once, in no other thread: thousands of pages come in every few seconds, and a thread
-and http.client's headers cost more than a page.
+and http.client's headers cost more than a page. So does a new connection: an answer's waits for the next question.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import selectors
 import socket
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from errno import EINPROGRESS
 from http.client import BadStatusLine, HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
 from io import BytesIO
+from resource import RLIMIT_NOFILE, getrlimit
+from threading import Lock
 from time import monotonic
 from typing import Any, Final, NamedTuple, cast
 
@@ -35,23 +38,42 @@ MOST_VALUES: Final = 240_000
 MOST_AT_ONCE: Final = 8
 """The pages of one DelayTopic that are asked for at once: one with thousands of pods does not have thousands of
 connections."""
+KEPT_S: Final = 45.0
+"""The time that a connection waits for the next question: less than what relays wait for one. By then, one to a pod
+that is gone is closed, too."""
+MOST_KEPT: Final = 8_192
+"""The connections that wait at once, and no more than half of the files that this process may open."""
 CHUNK_BYTES: Final = 1 << 16
 HEAD_ENDS: Final = b"\r\n\r\n"
 
 Document = dict[str, Any]
 
 
+class _Peer(NamedTuple):
+    """A pod that is asked; another one may have had its address before."""
+
+    pod: str
+    address: str
+
+    @property
+    def place(self) -> str:
+        """Return the address as the header Host has it."""
+        return self.address.removeprefix("http://")
+
+
 class RelayPages:
     """Thread-safe."""
+
+    def __init__(self) -> None:
+        self._kept = _Kept(min(MOST_KEPT, getrlimit(RLIMIT_NOFILE)[0] // 2))
 
     def read(self, pods: Sequence[Document], deadline_s: float) -> list[RelayPage]:
         """Read the page of each pod, in their order; never raises, and answers within the deadline."""
         late = f"did not answer within {deadline_s:g} s"
         pages = [RelayPage(pod["metadata"]["name"], None, late) for pod in pods]
-        addresses = [page_address(pod) for pod in pods]
-        asked = {place: address for place, address in enumerate(addresses) if address is not None}
-        for place, answer in _answers(asked, STATUS, monotonic() + deadline_s):
-            pages[place] = _page(pages[place].pod, asked[place], answer)
+        asked = _peers(pods)
+        for place, answer in self._answers(asked, STATUS, monotonic() + deadline_s):
+            pages[place] = _page(asked[place], answer)
         no_address = "has no address yet"
         return [page if place in asked else RelayPage(page.pod, None, no_address) for place, page in enumerate(pages)]
 
@@ -61,53 +83,128 @@ class RelayPages:
 
     def fetch_each(self, pods: Sequence[Mapping[str, Any]], path: str, deadline_s: float) -> dict[str, bytes]:
         """Return another page of each of these pods, by its name, that answers within the deadline."""
-        asked = {place: address for place, pod in enumerate(pods) if (address := page_address(pod)) is not None}
-        answers = _answers(asked, path, monotonic() + deadline_s)
-        return {pods[place]["metadata"]["name"]: each for place, each in answers if not isinstance(each, Exception)}
+        asked = _peers(pods)
+        answers = self._answers(asked, path, monotonic() + deadline_s)
+        return {asked[place].pod: each for place, each in answers if not isinstance(each, Exception)}
+
+    def close(self) -> None:
+        """Close the connections that wait for the next question."""
+        self._kept.close()
+
+    def _answers(self, asked: Mapping[int, _Peer], path: str, ends_s: float) -> Iterator[tuple[int, Answer]]:
+        """Ask each pod for a path, some at once; yield the answers as they come, until the end at most."""
+        waiting, limits = deque(asked.items()), _Limits()
+        exchanges: dict[int, _Exchange] = {}
+        again: set[int] = set()
+        """Those that ended the connection of before, and are asked over a new one."""
+        # For some sockets that are waited for for a moment, poll takes half the system calls of epoll.
+        with selectors.PollSelector() as selector:
+            try:
+                while (waiting or exchanges) and (left_s := ends_s - monotonic()) > 0:
+                    begun = [waiting.popleft() for _ in range(min(len(waiting), MOST_AT_ONCE - len(exchanges)))]
+                    for place, peer in begun:
+                        kept = self._kept.take(peer) if place not in again else None
+                        try:
+                            exchanges[place] = _Exchange(peer, path, limits, kept)
+                        except OSError as error:  # this process has no file left
+                            yield place, error
+                            continue
+                        selector.register(exchanges[place].socket, exchanges[place].awaits, place)
+                    for key, _ in selector.select(left_s):
+                        place, exchange = key.data, exchanges[key.data]
+                        answer = exchange.advance()
+                        if answer is None:
+                            if key.events != exchange.awaits:
+                                selector.modify(key.fileobj, exchange.awaits, place)
+                            continue
+                        selector.unregister(key.fileobj)
+                        del exchanges[place]
+                        if exchange.can_go_on:
+                            self._kept.give(asked[place], exchange.socket)
+                        else:
+                            exchange.socket.close()
+                        if exchange.was_too_late:
+                            again.add(place)
+                            waiting.append((place, asked[place]))
+                        else:
+                            yield place, answer
+            finally:
+                for each in exchanges.values():
+                    each.socket.close()
 
 
 Answer = bytes | OSError | HTTPException | ValueError
 """The body of an answer, or why there is none."""
 
 
-def _page(name: str, address: str, answer: Answer) -> RelayPage:
+def _page(of: _Peer, answer: Answer) -> RelayPage:
     if isinstance(answer, OSError | HTTPException):
-        return RelayPage(name, None, f"cannot be reached at {address}: {type(answer).__name__}")
+        return RelayPage(of.pod, None, f"cannot be reached at {of.address}: {type(answer).__name__}")
     if isinstance(answer, ValueError):
-        return RelayPage(name, None, str(answer))
+        return RelayPage(of.pod, None, str(answer))
     try:
-        return RelayPage(name, RelayStatus.model_validate_json(answer, by_alias=True, by_name=False), None)
+        return RelayPage(of.pod, RelayStatus.model_validate_json(answer, by_alias=True, by_name=False), None)
     except ValidationError:
-        return RelayPage(name, None, "answers something else than a relay's status")
+        return RelayPage(of.pod, None, "answers something else than a relay's status")
 
 
-def _answers(asked: Mapping[int, str], path: str, ends_s: float) -> Iterator[tuple[int, Answer]]:
-    """Ask each address for a path, some at once; yield the answers as they come, until the end at most."""
-    waiting, limits = deque(asked.items()), _Limits()
-    exchanges: dict[int, _Exchange] = {}
-    # For some sockets that are gone in a moment, poll takes half the system calls of epoll.
-    with selectors.PollSelector() as selector:
-        try:
-            while (waiting or exchanges) and (left_s := ends_s - monotonic()) > 0:
-                begun = [waiting.popleft() for _ in range(min(len(waiting), MOST_AT_ONCE - len(exchanges)))]
-                for place, address in begun:
-                    try:
-                        exchanges[place] = _Exchange(address, path, limits)
-                    except OSError as error:  # this process has no file left
-                        yield place, error
-                        continue
-                    selector.register(exchanges[place].socket, selectors.EVENT_WRITE, place)
-                for key, _ in selector.select(left_s):
-                    answer = exchanges[key.data].advance()
-                    if answer is not None:
-                        selector.unregister(key.fileobj)
-                        exchanges.pop(key.data).socket.close()
-                        yield key.data, answer
-                    elif key.events == selectors.EVENT_WRITE:
-                        selector.modify(key.fileobj, selectors.EVENT_READ, key.data)
-        finally:
-            for each in exchanges.values():
-                each.socket.close()
+class _Kept:
+    """Connections whose last answer came whole, those that have waited for longest first. Thread-safe."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = Lock()
+        self._waiting: dict[_Peer, tuple[float, socket.socket]] = {}
+
+    def take(self, peer: _Peer) -> socket.socket | None:
+        """Return the connection to a pod, which is then the caller's; None where there is none that can be used."""
+        with self._lock:
+            since_s, connection = self._waiting.pop(peer, (0.0, None))
+        if connection is None or (monotonic() - since_s < KEPT_S and _is_silent(connection)):
+            return connection
+        connection.close()
+        return None
+
+    def give(self, peer: _Peer, connection: socket.socket) -> None:
+        """Take a connection over, and close those that nobody has used for long."""
+        now_s = monotonic()
+        with self._lock:
+            ended = self._pop_unused(now_s - KEPT_S)
+            if peer in self._waiting or len(self._waiting) >= self._most:
+                ended.append(connection)
+            else:
+                self._waiting[peer] = (now_s, connection)
+        for each in ended:
+            each.close()
+
+    def close(self) -> None:
+        """Close all."""
+        with self._lock:
+            ended = [connection for _, connection in self._waiting.values()]
+            self._waiting.clear()
+        for each in ended:
+            each.close()
+
+    def _pop_unused(self, before_s: float) -> list[socket.socket]:
+        unused = []
+        while self._waiting:
+            peer, (since_s, connection) = next(iter(self._waiting.items()))
+            if since_s > before_s:
+                break
+            del self._waiting[peer]
+            unused.append(connection)
+        return unused
+
+
+def _is_silent(connection: socket.socket) -> bool:
+    """Tell whether nothing has come since the last answer: neither its end, nor what nobody has asked for."""
+    try:
+        connection.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 class _Limits:
@@ -133,23 +230,41 @@ class _Head(NamedTuple):
     """The length of the body; None: it ends with the connection."""
     is_plain: bool
     """False where the body comes in chunks."""
+    keeps: bool
+    """True if the connection stays for another request."""
 
 
 class _Exchange:
-    """A request over a connection of its own, and the answer as far as it has come."""
+    """A request over a connection that is only its own, and the answer as far as it has come."""
 
-    def __init__(self, address: str, path: str, limits: _Limits) -> None:
-        self._place = address.removeprefix("http://")
-        self._request = (
-            f"GET {path} HTTP/1.1\r\nHost: {self._place}\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n"
-        ).encode()
+    def __init__(self, peer: _Peer, path: str, limits: _Limits, kept: socket.socket | None) -> None:
+        """Take a connection over that is there, or begin one. Raises OSError where this process has no file left."""
+        self._request = f"GET {path} HTTP/1.1\r\nHost: {peer.place}\r\nAccept-Encoding: identity\r\n\r\n".encode()
         self._limits = limits
         self._data = bytearray()
         self._head: _Head | None = None
-        host, _, port = self._place.rpartition(":")
+        self._is_of_before = kept is not None
+        self._failed = 0
+        self.can_go_on = False
+        """True once the answer has come whole, and another request may follow it."""
+        if kept is not None:
+            self.socket = kept
+            self._ask_at_once()
+            return
+        host, _, port = peer.place.rpartition(":")
         family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         self._failed = self.socket.connect_ex((host.strip("[]"), int(port)))
+
+    @property
+    def awaits(self) -> int:
+        """The event with which it goes on."""
+        return selectors.EVENT_WRITE if self._request else selectors.EVENT_READ
+
+    @property
+    def was_too_late(self) -> bool:
+        """True if the connection was one of before, and ended without a word of the answer."""
+        return self._is_of_before and self._head is None and not self._data
 
     def advance(self) -> Answer | None:
         """Go on, now that the connection is ready for it; return the answer once there is one."""
@@ -161,12 +276,17 @@ class _Exchange:
         except (OSError, HTTPException, ValueError) as error:
             return error
 
+    def _ask_at_once(self) -> None:
+        with suppress(OSError):  # it shows when the answer is read
+            self.socket.sendall(self._request)
+        self._request = b""
+
     def _send(self) -> None:
         failed = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         failed = failed or (self._failed if self._failed != EINPROGRESS else 0)
         if failed:
             raise OSError(failed, os.strerror(failed))
-        # The buffer of a connection that has just come about holds more than a few lines.
+        # The buffer of a connection on which nothing is under way holds more than a few lines.
         self.socket.sendall(self._request)
         self._request = b""
 
@@ -179,8 +299,9 @@ class _Exchange:
             if not chunk:
                 raise RemoteDisconnected("the connection ended before the head of the answer did")
             return None
-        body_at, length, is_plain = self._head
+        body_at, length, is_plain, keeps = self._head
         if length is not None and len(self._data) >= body_at + length:
+            self.can_go_on = keeps and len(self._data) == body_at + length
             return bytes(self._data[body_at : body_at + length])
         if chunk:
             return None
@@ -206,7 +327,8 @@ def _head_of(data: bytearray) -> _Head | None:
     fields = dict(_field(line) for line in lines)
     body_at, is_plain = ends + len(HEAD_ENDS), fields.get(b"transfer-encoding", b"identity") == b"identity"
     length = fields.get(b"content-length", b"")
-    return _Head(body_at, int(length) if is_plain and length.isdigit() else None, is_plain)
+    keeps = version == b"http/1.1" and b"close" not in fields.get(b"connection", b"")
+    return _Head(body_at, int(length) if is_plain and length.isdigit() else None, is_plain, keeps)
 
 
 def _field(line: bytes) -> tuple[bytes, bytes]:
@@ -228,6 +350,12 @@ def _dechunked(data: bytearray) -> bytes:
     response = HTTPResponse(cast(socket.socket, _Received(bytes(data))))
     response.begin()
     return response.read()
+
+
+def _peers(pods: Sequence[Mapping[str, Any]]) -> dict[int, _Peer]:
+    """Return those of the pods that have an address, by their place among them."""
+    addresses = enumerate(page_address(pod) for pod in pods)
+    return {at: _Peer(pods[at]["metadata"]["name"], address) for at, address in addresses if address is not None}
 
 
 def page_address(pod: Mapping[str, Any]) -> str | None:

@@ -93,8 +93,9 @@ class Service:
         self._election = self._make_election()
         kube = KubeApi(self._transport, self._election.guard, self._store)
         self._events = EventRecorder(kube, self._identity)
+        self._pages = RelayPages()
         self._reconcilers = make_reconcilers(
-            Shell(kube, self._store, RelayPages(), self._events, config, self._metrics, self._election.guard)
+            Shell(kube, self._store, self._pages, self._events, config, self._metrics, self._election.guard)
         )
         self._workers = Workers(
             WorkQueue(random, config.workers_per_namespace or -(-config.workers // 2), of_cluster(config.workers)),
@@ -215,6 +216,7 @@ class Service:
     def _on_lost(self) -> None:
         for workers in (self._workers, self._class_workers, self._audit_workers, self._recurring_workers):
             workers.clear()
+        self._pages.close()
 
     def _add_listed(self, times: Mapping[Key, int]) -> None:
         """Everything was listed: DelayTopics are looked at in their time, what there are few of now."""
@@ -248,5 +250,6 @@ class Service:
         self._election.stop(release=not unfinished)
         self._watches.stop(WATCHES_STOP_SECONDS)
         self._http.stop()
+        self._pages.close()
         self._transport.close()
         log.info("stopped")

@@ -51,6 +51,8 @@ class WorkQueue:
         self._due: dict[Key, int] = {}
         self._heap: list[tuple[int, Key]] = []
         """Every entry of `_due`, and older ones that no longer count."""
+        self._early_ms: dict[Key, int] = {}
+        """The time by which keys may be taken before they are due; the others may not."""
         self._processing: dict[Key, int] = {}
         self._again: dict[Key, int] = {}
         self._failures: dict[Key, int] = {}
@@ -65,23 +67,29 @@ class WorkQueue:
             return
         waiting[key] = at_ms
         if waiting is self._due:
+            self._early_ms.pop(key, None)
             self._push(at_ms, key)
 
-    def get(self, now_ms: int) -> Key | None:
-        """Return the key that has been due for longest, or None; it is processed until `done` or `add_rate_limited`."""
+    def get(self, now_ms: int, *, early: bool = False) -> Key | None:
+        """Return the key that has been due for longest, or None; it is processed until `done` or `add_rate_limited`.
+
+        With `early`, it is the next one where that may be taken before it is due.
+        """
         due_ms = self.next_due_ms(now_ms)
-        if due_ms is None or due_ms > now_ms:
+        if due_ms is None or (due_ms > now_ms and not (early and self._may_come_now(due_ms, now_ms))):
             return None
         _, key = heappop(self._heap)
         del self._due[key]
+        self._early_ms.pop(key, None)
         self._processing[key] = now_ms
         groups = self._groups[key] = self._groups_of(key)
         self._processing_of.update(groups)
         self._pass_on(key, groups)
         return key
 
-    def done(self, key: Key, next_at_ms: int | None = None, cluster: str | None = None) -> None:
-        """The key was processed with success: earlier failures are forgotten. `next_at_ms`: look at it again then.
+    def done(self, key: Key, next_at_ms: int | None = None, cluster: str | None = None, early_ms: int = 0) -> None:
+        """The key was processed with success: earlier failures are forgotten. `next_at_ms`: look at it again then, or
+        by `early_ms` before.
 
         `cluster` is the Kafka that it was found to be of.
         """
@@ -91,6 +99,8 @@ class WorkQueue:
         else:
             self._cluster_of[key] = cluster
         self._come_back(key, next_at_ms)
+        if early_ms and self._due.get(key) == next_at_ms:
+            self._early_ms[key] = early_ms
 
     def add_rate_limited(self, key: Key, now_ms: int, not_before_ms: int | None = None) -> int:
         """The key was processed without success: it is due again, later each time. Return when.
@@ -106,6 +116,7 @@ class WorkQueue:
         """Forget everything but which keys are processed: somebody else looks after them now."""
         self._due.clear()
         self._heap.clear()
+        self._early_ms.clear()
         self._held.clear()
         self._came_from.clear()
         self._again.clear()
@@ -154,6 +165,10 @@ class WorkQueue:
         for due_ms in (self._again.pop(key, None), at_ms):
             if due_ms is not None:
                 self.add(key, due_ms)
+
+    def _may_come_now(self, due_ms: int, now_ms: int) -> bool:
+        key = self._heap[0][1]
+        return due_ms - self._early_ms.get(key, 0) <= now_ms and self._full_group(key) is None
 
     def _groups_of(self, key: Key) -> tuple[Group, ...]:
         cluster = self._cluster_of.get(key)

@@ -21,11 +21,13 @@ class Reader:
 
     def __init__(self, key: Key) -> None:
         self._key = key
-        self._told = ToldVerdicts(RelayPages())
+        self._pages = RelayPages()
+        self._told = ToldVerdicts(self._pages)
 
     def read(self, pod: dict[str, Any]) -> None:
         """Ask a pod, and say what was kept by now."""
         self._told.refresh(AUDIT, [pod], {self._key}, lambda _: True)
+        self._pages.close()  # nobody knows which time is the last
 
     @property
     def message(self) -> VerdictMessage | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import socket
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 from tests.support.operator.recording import recording
 from tests.support.paths import ROOT
 
-from delaytopic_operator.command_line import operator_command
+from delaytopic_operator.command_line import FILES, open_many_files, operator_command
 from delaytopic_operator.config import read_operator_config
 from delaytopic_operator.errors import ConfigurationError
 
@@ -100,3 +101,16 @@ def test_a_port_that_is_taken_is_a_wrong_configuration(tmp_path: Path, taken_por
 
     assert (code, line["event"]) == (2, "misconfigured")
     assert line["reason"].startswith(f"httpPort: cannot listen on port {taken_port}")
+
+
+def test_it_allows_itself_the_files_that_it_may() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = FILES if before[1] == resource.RLIM_INFINITY else min(FILES, before[1])
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+
+        open_many_files()
+
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -14,12 +14,12 @@ from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import KafkaUnavailable
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
-from delaytopic_operator.fleet.looks import FleetLooks
+from delaytopic_operator.fleet.looks import EARLY, FleetLooks
 from delaytopic_operator.model.reconciliation import Result
 from delaytopic_operator.observe.observation import Observation
 
 INTERVAL_MS = CONFIG.status_interval.ms
-NEXT_LOOK = Result(LATER_MS + CONFIG.poll.ms, "kafka:9092")
+NEXT_LOOK = Result(LATER_MS + CONFIG.poll.ms, "kafka:9092", early_ms=CONFIG.poll.ms // EARLY)
 
 
 @dataclass

@@ -20,11 +20,6 @@ HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
 MIB = 1 << 20
 
 
-@pytest.fixture
-def pages() -> RelayPages:
-    return RelayPages()
-
-
 def whole(body: bytes) -> Answer:
     return lambda connection, _: connection.sendall(HEAD + body)
 

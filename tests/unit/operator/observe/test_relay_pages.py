@@ -90,11 +90,6 @@ def serve(release: Event) -> Iterator[Serve]:
         server.server_close()
 
 
-@pytest.fixture
-def pages() -> RelayPages:
-    return RelayPages()
-
-
 def test_each_pod_gets_its_page_or_the_reason_why_not(pages: RelayPages, serve: Serve) -> None:
     good = serve(status_page().to_json().encode(), 200)
     starting = serve(b"not yet", 503)

@@ -53,10 +53,10 @@ class Answer:
 
 
 @pytest.fixture
-def heard() -> Iterator[Answer]:
+def heard(pages: RelayPages) -> Iterator[Answer]:
     verdicts = Verdicts()
     with serving(ANYWHERE, verdicts) as port:
-        yield Answer(ToldVerdicts(RelayPages()), verdicts, port)
+        yield Answer(ToldVerdicts(pages), verdicts, port)
 
 
 def test_the_last_verdict_on_each_delay_topic_is_known(heard: Answer) -> None:
@@ -137,16 +137,16 @@ def test_a_pod_hears_that_its_verdicts_are_kept_once_all_of_them_are(heard: Answ
     assert (before, heard.verdicts.await_kept(0)) == (False, True)
 
 
-def test_another_operator_that_takes_over_hears_all_again(heard: Answer) -> None:
+def test_another_operator_that_takes_over_hears_all_again(heard: Answer, pages: RelayPages) -> None:
     heard.verdicts.put(verdict(ONE, AT_MS))
     heard.at_ms(ONE)
-    successor = Answer(ToldVerdicts(RelayPages()), heard.verdicts, heard.port)
+    successor = Answer(ToldVerdicts(pages), heard.verdicts, heard.port)
 
     assert successor.at_ms(ONE) == {ONE: AT_MS}
 
 
-def test_why_an_audit_cannot_be_set_up_is_known_until_it_can() -> None:
-    told = ToldVerdicts(RelayPages())
+def test_why_an_audit_cannot_be_set_up_is_known_until_it_can(pages: RelayPages) -> None:
+    told = ToldVerdicts(pages)
     told.note_failure(AUDIT, "quota exceeded")
     failed = told.failure_of(AUDIT)
     told.note_failure(AUDIT, None)

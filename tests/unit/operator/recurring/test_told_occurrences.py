@@ -77,12 +77,14 @@ def asked(told: ToldOccurrences, relays: tuple[Relay, Relay], known: int) -> Las
     return told.latest(KEY, NAME, [relay.pod for relay in relays], known * MINUTE_MS)
 
 
-def test_nothing_is_told_before_any_relay_has_delivered(relays: tuple[Relay, Relay]) -> None:
-    assert asked(ToldOccurrences(RelayPages()), relays, 0) is None
+def test_nothing_is_told_before_any_relay_has_delivered(relays: tuple[Relay, Relay], pages: RelayPages) -> None:
+    assert asked(ToldOccurrences(pages), relays, 0) is None
 
 
-def test_the_relay_that_has_told_before_is_asked_alone_while_it_delivers(relays: tuple[Relay, Relay]) -> None:
-    told, (one, other) = ToldOccurrences(RelayPages()), relays
+def test_the_relay_that_has_told_before_is_asked_alone_while_it_delivers(
+    relays: tuple[Relay, Relay], pages: RelayPages
+) -> None:
+    told, (one, other) = ToldOccurrences(pages), relays
     first = one.delivers(1)
     found = [asked(told, relays, 0)]
     second = one.delivers(2)
@@ -92,8 +94,8 @@ def test_the_relay_that_has_told_before_is_asked_alone_while_it_delivers(relays:
     assert (one.questions, other.questions) == (2, 1)
 
 
-def test_a_relay_that_has_taken_the_partition_over_is_heard(relays: tuple[Relay, Relay]) -> None:
-    told, (one, other) = ToldOccurrences(RelayPages()), relays
+def test_a_relay_that_has_taken_the_partition_over_is_heard(relays: tuple[Relay, Relay], pages: RelayPages) -> None:
+    told, (one, other) = ToldOccurrences(pages), relays
     one.delivers(1)
     asked(told, relays, 0)
     second = other.delivers(2)
@@ -101,9 +103,9 @@ def test_a_relay_that_has_taken_the_partition_over_is_heard(relays: tuple[Relay,
     assert asked(told, relays, 1) == second
 
 
-def test_a_pod_that_answers_something_else_is_passed_over(relays: tuple[Relay, Relay]) -> None:
+def test_a_pod_that_answers_something_else_is_passed_over(relays: tuple[Relay, Relay], pages: RelayPages) -> None:
     one, other = relays
     one.answers = b"[1]"
     found = other.delivers(1)
 
-    assert asked(ToldOccurrences(RelayPages()), relays, 0) == found
+    assert asked(ToldOccurrences(pages), relays, 0) == found

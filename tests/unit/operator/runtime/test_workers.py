@@ -103,6 +103,16 @@ def test_others_that_a_look_names_are_looked_at_now(workers: Workers, passes: Pa
     wait_for(lambda: passes.begun == {A: 1, B: 1})
 
 
+def test_a_thread_that_is_at_work_does_what_may_come_early_before_it_is_due(workers: Workers, passes: Passes) -> None:
+    far_ms = epoch_ms() + 3_600_000
+    passes.do = lambda key: Result(far_ms, early_ms=3_600_000 if passes.begun[key] == 1 else 0)
+
+    workers.add([A])
+
+    wait_for(lambda: passes.begun[A] == 2)
+    assert workers.load().depth == 0
+
+
 class Fault(BaseException):
     """Nothing that anybody expects."""
 

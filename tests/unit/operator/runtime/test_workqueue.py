@@ -278,3 +278,40 @@ def test_a_key_that_another_group_holds_passes_its_place_in_a_cluster_on() -> No
     taken.append(queue.get(1))
 
     assert taken == [out, None, busy, None, free]
+
+
+def test_a_key_that_may_come_early_is_taken_before_it_is_due_by_whoever_is_at_work_and_by_nobody_else() -> None:
+    queue, key = WorkQueue(lambda: 0.0), Key("shop", "a")
+    queue.add(key, 0)
+    queue.get(0)
+    queue.done(key, 15_000, early_ms=250)
+
+    taken = [queue.get(14_749, early=True), queue.get(14_750), queue.get(14_750, early=True)]
+
+    assert taken == [None, None, key]
+
+
+def test_a_key_that_is_added_for_a_time_does_not_come_before_it() -> None:
+    queue, before, meanwhile = WorkQueue(lambda: 0.0), Key("shop", "before"), Key("shop", "meanwhile")
+    for key in (before, meanwhile):
+        queue.add(key, 0)
+        queue.get(0)
+    queue.add(meanwhile, 10_000)
+    for key in (before, meanwhile):
+        queue.done(key, 15_000, early_ms=250)
+    queue.add(before, 10_000)
+
+    assert [queue.get(9_999, early=True), queue.get(10_000), queue.get(10_000)] == [None, before, meanwhile]
+
+
+def test_a_key_of_a_namespace_that_has_all_its_workers_does_not_come_early() -> None:
+    queue, key, other = WorkQueue(lambda: 0.0, 1), Key("shop", "a"), Key("shop", "b")
+    queue.add(key, 0)
+    queue.get(0)
+    queue.done(key, 15_000, early_ms=250)
+    queue.add(other, 1)
+    queue.get(1)
+    held = queue.get(14_900, early=True)
+    queue.done(other)
+
+    assert (held, queue.get(14_900, early=True)) == (None, key)

@@ -1,0 +1,16 @@
+"""What tests of several parts of the operator use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from delaytopic_operator.observe.relay_pages import RelayPages
+
+
+@pytest.fixture
+def pages() -> Iterator[RelayPages]:
+    found = RelayPages()
+    yield found
+    found.close()
