@@ -11,9 +11,14 @@ def config_map(namespace: str, name: str = "one", **data: str) -> Document:
 
 
 def delay_topic(namespace: str, name: str = "reminders", **annotations: str) -> Document:
+    """Of a class that nobody makes: one without a class is looked at whenever any other test makes or deletes one."""
     return {
         "apiVersion": kinds.DELAY_TOPIC.api_version,
         "kind": "DelayTopic",
         "metadata": {"namespace": namespace, "name": name, "annotations": annotations},
-        "spec": {"source": {"topic": f"{name}.delayed"}, "target": {"topic": name}},
+        "spec": {
+            "delayClassName": namespace,
+            "source": {"topic": f"{name}.delayed"},
+            "target": {"topic": name},
+        },
     }
