@@ -14,7 +14,7 @@ from delaytopic_api.documents.metadata import API_VERSION, ApiVersion
 from delaytopic_api.documents.model import require
 from delaytopic_api.errors import InvalidText
 from delaytopic_api.relay.connection import FilePath, KafkaClient, RedisClient
-from delaytopic_api.relay.model import Told
+from delaytopic_api.relay.model import RelayModel
 from delaytopic_api.values.choices import (
     BackendType,
     Compression,
@@ -43,7 +43,7 @@ def _enough_memory(memory: Quantity) -> Quantity:
     return memory
 
 
-class RelaySource(Told):
+class RelaySource(RelayModel):
     """The topic that records come from."""
 
     topic: TopicName
@@ -56,7 +56,7 @@ class RelaySource(Told):
     as 2026-11-26T22:00:00Z, within a day. Absent: such partitions stand still."""
 
 
-class RelayTarget(Told):
+class RelayTarget(RelayModel):
     """The topic that records go to."""
 
     topic: TopicName
@@ -69,21 +69,21 @@ class RelayTarget(Told):
     """The compression of what is delivered; with Auto that of the source, or Zstd once a record is too large."""
 
 
-class RelayDeadLetter(Told):
+class RelayDeadLetter(RelayModel):
     """The topic for records that cannot be delivered."""
 
     topic: TopicName
     """The dead-letter topic."""
 
 
-class RelayHistory(Told):
+class RelayHistory(RelayModel):
     """The topic for copies of what was delivered."""
 
     topic: TopicName
     """The history topic."""
 
 
-class RelayOutcomes(Told):
+class RelayOutcomes(RelayModel):
     """The topic that tells how schedules ended."""
 
     topic: TopicName
@@ -99,7 +99,7 @@ class RelayScheduler(SchedulerOptions):
     """The topic for copies of what was delivered. Absent: none are made."""
 
 
-class _Delays(Told):
+class _Delays(RelayModel):
     fixed_delay: FixedDelay | None = None
     """The delay of every record; time headers are not read."""
     default_delay: Delay | None = None
@@ -120,7 +120,7 @@ class RelaySchedule(DialectChoice, _Delays):
     has for a while, the later rules take effect. Absent: those of the relay that takes a partition over last."""
 
 
-class RelayBackend(Told):
+class RelayBackend(RelayModel):
     """The place where schedules wait that are not due soon."""
 
     type: BackendType
@@ -143,7 +143,7 @@ class RelayBackend(Told):
         return self
 
 
-class HttpServer(Told):
+class HttpServer(RelayModel):
     """The address at which health, metrics, status and the list of what is pending are served."""
 
     host: str = "0.0.0.0"
@@ -157,7 +157,7 @@ class HttpServer(Told):
     """The SHA-256 of a token: clients from elsewhere that show the token (Authorization: Bearer) may read it, too."""
 
 
-class RelayLimits(Told):
+class RelayLimits(RelayModel):
     """Bounds of one relay process."""
 
     memory: Annotated[Quantity, AfterValidator(_enough_memory)] = Quantity("256Mi")
@@ -175,7 +175,7 @@ class RelayLimits(Told):
     """The longest time that a relay takes to hand over when it is told to stop."""
 
 
-class RelayConfig(Told):
+class RelayConfig(RelayModel):
     """All that a relay needs to know."""
 
     api_version: ApiVersion = ApiVersion(API_VERSION)

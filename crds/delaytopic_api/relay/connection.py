@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from delaytopic_api.documents.model import at_most_one, both_or_none, exactly_one, require
-from delaytopic_api.relay.model import Told
+from delaytopic_api.relay.model import RelayModel
 from delaytopic_api.values.oauth import OAuthScope, SaslExtensions, TokenEndpointUrl
 from delaytopic_api.values.urls import BootstrapServers, RedisUrl
 
@@ -33,7 +33,7 @@ class SaslMechanism(StrEnum):
     OAUTHBEARER = "OAUTHBEARER"
 
 
-class OAuthClient(Told):
+class OAuthClient(RelayModel):
     """The issuer of the tokens that clients show to Kafka, asked by the grant client_credentials."""
 
     token_endpoint_url: TokenEndpointUrl
@@ -51,7 +51,7 @@ class OAuthClient(Told):
     """Certificate authorities to trust of the issuer (PEM); absent: those of the operating system."""
 
 
-class KafkaSecurity(Told):
+class KafkaSecurity(RelayModel):
     """Encryption and authentication."""
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
@@ -93,7 +93,7 @@ class KafkaSecurity(Told):
         return self
 
 
-class KafkaClient(Told):
+class KafkaClient(RelayModel):
     """The connection to Kafka."""
 
     bootstrap_servers: BootstrapServers
@@ -102,7 +102,7 @@ class KafkaClient(Told):
     """Encryption and authentication."""
 
 
-class RedisClient(Told):
+class RedisClient(RelayModel):
     """The connection to Redis."""
 
     url: RedisUrl | None = None

@@ -7,7 +7,7 @@ from pydantic import ConfigDict
 from delaytopic_api.documents.model import Model
 
 
-class Told(Model):
+class RelayModel(Model):
     """An immutable part of a configuration or a status.
 
     Each is built when it is used by itself: most are only used within others, which are built with them. Threads may

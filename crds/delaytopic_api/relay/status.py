@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, ConfigDict, FailFast, Field, WithJsonSchema
 
-from delaytopic_api.relay.model import Told
+from delaytopic_api.relay.model import RelayModel
 from delaytopic_api.values.choices import BackendType, Dialect, Guarantee, Ids
 
 
@@ -84,7 +84,7 @@ class ShardReason(StrEnum):
     """A topic that its records go to does not answer; the partition goes on by itself when it does."""
 
 
-class _Status(Told):
+class _Status(RelayModel):
     # A reader may be older than the relay.
     model_config = ConfigDict(extra="ignore")
 

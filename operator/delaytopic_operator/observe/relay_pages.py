@@ -1,8 +1,8 @@
-"""Edge: reads what relays and audits say of themselves, side by side, within a deadline.
+"""Edge: reads the pages of relays and audits, side by side, within a deadline.
 
 A pod may be a tenant's: whatever it answers costs a bounded time, connections of its own and a bounded memory. Whoever
 reads waits for all of its pods at once, in no other thread: thousands of pages come in every few seconds, and a thread
-and http.client's headers cost more than a page. So does a new connection: an answer's waits for the next question.
+and http.client's headers cost more than a page. So does a new connection: each stays for the next page of its pod.
 """
 
 from __future__ import annotations

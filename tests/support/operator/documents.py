@@ -11,7 +11,7 @@ def config_map(namespace: str, name: str = "one", **data: str) -> Document:
 
 
 def delay_topic(namespace: str, name: str = "reminders", **annotations: str) -> Document:
-    """Of a class that nobody makes: one without a class is looked at whenever any other test makes or deletes one."""
+    """Make one of a class that nobody makes: others are looked at whenever another test makes or deletes a class."""
     return {
         "apiVersion": kinds.DELAY_TOPIC.api_version,
         "kind": "DelayTopic",

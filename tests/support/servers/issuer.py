@@ -44,15 +44,15 @@ class Issuer:
     directory: Path
     certificates: Certificates
     lifetime_s: float = 3_600
-    """Of the tokens that it gives from now on."""
+    """The lifetime of the tokens that it gives from now on."""
     audience: str = BROKERS
-    """Likewise: who they are for."""
+    """The audience of the tokens that it gives from now on."""
     answer: Answer | None = None
     """The answer that everybody gets in place of a token while it is set."""
     unheard: int = 0
     """The number of requests that it answered."""
     scopes: list[str | None] = field(default_factory=list)
-    """Those asked for, of each token that was given, in order."""
+    """The scopes asked for with each token that was given, in order."""
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class Issuer:
 
     @property
     def token_url(self) -> str:
-        """Of HTTPS, with the server's certificate."""
+        """The address of HTTPS, with the server's certificate."""
         return f"https://127.0.0.1:{self._tokens.server_port}/token"
 
     @property

