@@ -13,15 +13,17 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.harness.report import EXCUSE, RunReport, count_managed_processes
+from tests.harness.report import EXCUSE, RunReport, count_managed_processes, ended_early
 from tests.harness.shared_servers import SharedServers
 from xdist.scheduler import LoadFileScheduling
+
+from delaytopic_local.servers.process import ManagedProcess
 
 BOUND_S: Final = 10.0
 """The longest time of a test's own part. A test that needs longer has the mark `takes_long` with the reason."""
@@ -46,12 +48,12 @@ LONGEST_S: Final = 3_600.0
 
 def register(config: pytest.Config) -> None:
     """Register the plugins of this process' role."""
+    started = count_managed_processes()
     if hasattr(config, "workerinput"):
         _end_with_the_parent()
     else:
-        config.pluginmanager.register(Controller(_durations_file(config)), "delaytopic-controller")
+        config.pluginmanager.register(Controller(config, started), "delaytopic-controller")
     config.pluginmanager.register(Worker(), "delaytopic-worker")
-    count_managed_processes()
     ast.parse = parsing_without_collection(ast.parse)
 
 
@@ -160,14 +162,16 @@ def scope_of(nodeid: str) -> str:
 class Controller:
     """The controlling process: owns the shared servers, and sums up at the end."""
 
-    def __init__(self, durations: Path) -> None:
-        """`durations` remembers from run to run how long each file took."""
-        self._durations = durations
+    def __init__(self, config: pytest.Config, started: Sequence[ManagedProcess]) -> None:
+        """`started` is what this process has started, which is added to."""
+        self._config = config
+        self._started = started
+        self._durations = _durations_file(config)
         self._servers = SharedServers().__enter__()
         self._report = RunReport(self._servers.directory)
         # All workers must collect in the same order, while other runs of this machine may end and write theirs.
         snapshot = self._servers.directory / "durations.json"
-        write_durations(snapshot, read_durations(durations))
+        write_durations(snapshot, read_durations(self._durations))
         os.environ[SNAPSHOT] = str(snapshot)
 
     @pytest.hookimpl(trylast=True)
@@ -180,6 +184,9 @@ class Controller:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._report.add(report.nodeid, report.when, report.duration, dict(report.user_properties))
+        # Hundreds of tests would wait for it, each for a minute, and what it was that ended it would be out of sight.
+        if report.failed and self._ended_early() and (run := self._config.pluginmanager.getplugin("dsession")):
+            run.shouldstop = "a server that all tests share has ended"
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -193,6 +200,12 @@ class Controller:
             terminalreporter.section(title)
             for line in lines:
                 terminalreporter.write_line(line)
+        for ended in self._ended_early():
+            terminalreporter.section("a server that all tests share has ended")
+            terminalreporter.write_line(ended)
+
+    def _ended_early(self) -> list[str]:
+        return ended_early(self._started, self._servers.directory)
 
 
 def read_durations(file: Path) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -88,13 +88,25 @@ def count_start(name: str) -> None:
             starts.write(f"{name}\n")
 
 
-def count_managed_processes() -> None:
-    """Have every managed process of this process counted."""
+def count_managed_processes() -> list[ManagedProcess]:
+    """Have every managed process of this process counted; return the list to which each is added as it starts."""
     start = ManagedProcess.start
+    started: list[ManagedProcess] = []
 
     def counting(process: ManagedProcess) -> None:
         # A pod's container is named after its program: the local node's are one kind.
         count_start("pod" if "/" in process.name else process.name)
+        started.append(process)
         start(process)
 
     setattr(ManagedProcess, "start", counting)  # noqa: B010  # a method is not assigned to, says mypy
+    return started
+
+
+def ended_early(started: Sequence[ManagedProcess], directory: Path) -> list[str]:
+    """Return, of the servers with a log in this directory, those that have ended: each with its code and last lines."""
+    return [
+        f"{process.name} ended with {process.exit_code} (negative: a signal); the end of its log:\n{process.log_tail()}"
+        for process in started
+        if process.log_file.is_relative_to(directory) and process.exit_code is not None
+    ]
