@@ -61,13 +61,15 @@ class Reconciler:
         return replace(done, others=called) if called else done
 
     def _reconcile(self, key: Key, judged_by: Hashable, now_ms: int, asked_for_ms: int) -> Result:
-        seen = replace(self._with_memory(self._observer.observe(key, now_ms)), asked_for_ms=asked_for_ms)
+        seen = self._with_memory(self._observer.observe(key, now_ms), asked_for_ms)
         decided = plan(seen)
         if any(isinstance(action, DoTopic) for action in decided.actions):
             seen = self._observer.refreshed(seen)
             decided = plan(seen)
         # Nobody keeps a right by an annotation that was taken away.
-        dry_run = seen.annotations.get(DRY_RUN) == "true" and not seen.is_going and not seen.is_suspended
+        dry_run = (
+            seen.route.annotations.get(DRY_RUN) == "true" and not seen.route.is_going and not seen.route.is_suspended
+        )
         outcome = Outcome()
         if not dry_run:
             seen, decided, outcome = self._execute(seen, decided)
@@ -77,12 +79,13 @@ class Reconciler:
             raise outcome.failure
         if not dry_run:
             self._looks.note(seen, decided, outcome, judged_by)
-        return Result(decided.next_at_ms, seen.kafka_cluster)
+        return Result(decided.next_at_ms, seen.route.kafka_cluster)
 
-    def _with_memory(self, seen: Observation) -> Observation:
-        if seen.document is None or seen.is_suspended:
+    def _with_memory(self, seen: Observation, asked_for_ms: int) -> Observation:
+        if seen.route.document is None or seen.route.is_suspended:
             self._ledger.forget(seen.key)
-        return replace(seen, memory=self._ledger.memory(seen.key))
+        fleet = replace(seen.fleet, memory=self._ledger.memory(seen.key), asked_for_ms=asked_for_ms)
+        return replace(seen, fleet=fleet)
 
     def _execute(self, seen: Observation, decided: Plan) -> tuple[Observation, Plan, Outcome]:
         """Execute a plan, or the one that follows where the fleet has no turn left; remember what was done."""
@@ -108,10 +111,10 @@ class Reconciler:
         if image is None:
             self._rollouts.forget(seen.key)
             return seen, decided
-        refused = self._rollouts.reserve(seen.key, image, seen.rollouts, seen.now_ms)
+        refused = self._rollouts.reserve(seen.key, image, seen.route.rollouts, seen.now_ms)
         if refused is None:
             return seen, decided
-        seen = replace(seen, no_turn=refused)
+        seen = replace(seen, route=replace(seen.route, no_turn=refused))
         return seen, plan(seen)
 
 

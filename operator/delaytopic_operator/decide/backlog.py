@@ -23,13 +23,13 @@ def foreign_or_discarded(seen: Observation, accepted: Condition, decision: Decis
 
     What the former object left running is brought to its end first, as if there were no new one.
     """
-    assert seen.accepted is not None
-    assert seen.namespace is not None
-    record = seen.record
+    assert seen.route.accepted is not None
+    assert seen.route.namespace is not None
+    record = seen.route.record
     if record is None:
         return None
-    refusal = refusal_to_resume(record, seen.accepted.settings, seen.namespace.uid)
-    discarded = seen.annotations.get(DISCARD) == record.backend_id and record.pending != 0
+    refusal = refusal_to_resume(record, seen.route.accepted.settings, seen.route.namespace.uid)
+    discarded = seen.route.annotations.get(DISCARD) == record.backend_id and record.pending != 0
     if refusal is not None and not (discarded and record.state is RecordState.RETAINED):
         return _foreign(seen, accepted, refusal, decision)
     if discarded and record.state is RecordState.RETAINED:
@@ -39,7 +39,7 @@ def foreign_or_discarded(seen: Observation, accepted: Condition, decision: Decis
 
 def is_resumed(seen: Observation) -> bool:
     """Tell if there is a backlog from before a deletion, not yet delivered as far as is known."""
-    record = seen.record
+    record = seen.route.record
     if record is None or record.pending == 0:
         return False
     if record.state is not RecordState.ACTIVE:
@@ -49,7 +49,7 @@ def is_resumed(seen: Observation) -> bool:
 
 def resumed_condition(seen: Observation) -> Condition:
     """Name the number of records that go on."""
-    pending = seen.record.pending if seen.record is not None else None
+    pending = seen.route.record.pending if seen.route.record is not None else None
     count = "an unknown number of" if pending is None else str(pending)
     message = f"the backlog of before goes on: {count} records were pending"
     return Condition(ConditionType.BACKEND_READY, TRUE, "ResumedBacklog", message)
@@ -57,7 +57,7 @@ def resumed_condition(seen: Observation) -> Condition:
 
 def _is_old_news(seen: Observation) -> bool:
     """Tell if the status has told of it for an hour: where records keep arriving, some are always pending."""
-    conditions = seen.status.get("conditions") or ()
+    conditions = seen.route.status.get("conditions") or ()
     told = next((each for each in conditions if each.get("type") == ConditionType.BACKEND_READY), None)
     return told is not None and seen.now_ms - instant_ms(told["lastTransitionTime"]) >= NEWS_MS
 

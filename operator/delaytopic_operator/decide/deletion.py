@@ -44,9 +44,9 @@ def needs_hold(policy: DeletionPolicy) -> bool:
 
 def plan_deletion(seen: Observation) -> Plan:
     """Plan for a DelayTopic that is being deleted; nothing, once the operator does not hold it any more."""
-    if FINALIZER not in (seen.metadata.get("finalizers") or ()):
+    if FINALIZER not in (seen.route.metadata.get("finalizers") or ()):
         return Plan()
-    if seen.record is None and not seen.objects:
+    if seen.route.record is None and not seen.route.objects:
         return Plan(actions=[RemoveFinalizer()])
     unseen = _relays_out_of_sight(seen)
     if unseen is not None:
@@ -84,8 +84,8 @@ def _left_to_others(seen: Observation, others: Sequence[Condition]) -> Plan:
 
 def _relays_out_of_sight(seen: Observation) -> Plan | None:
     """Hold the object while relays of it may run where the operator looks no longer: nobody would stop them."""
-    refusal = seen.verdict
-    if not isinstance(refusal, Refusal) or refusal.reason != RELAYS_OUT_OF_SIGHT or seen.goes_with_namespace:
+    refusal = seen.route.verdict
+    if not isinstance(refusal, Refusal) or refusal.reason != RELAYS_OUT_OF_SIGHT or seen.route.goes_with_namespace:
         return None
     return Plan(
         conditions=[Condition(ConditionType.POLICY_ACCEPTED, FALSE, refusal.reason, refusal.message)],
@@ -97,8 +97,8 @@ def _relays_out_of_sight(seen: Observation) -> Plan | None:
 
 def plan_orphans(seen: Observation) -> Plan:
     """Plan for objects and backlog of a DelayTopic that is gone: a drain goes on, all else is retained."""
-    record = seen.record
-    if seen.record_problem is not None or (record is not None and record.key != seen.key):
+    record = seen.route.record
+    if seen.route.record_problem is not None or (record is not None and record.key != seen.key):
         return Plan()
     if record is None:
         return Plan(actions=_removals(seen))
@@ -121,27 +121,27 @@ def _ended(seen: Observation, record: RouteRecord) -> Plan:
 
 
 def _going(seen: Observation) -> Going:
-    accepted, spec = seen.accepted, (seen.document or {}).get("spec") or {}
+    accepted, spec = seen.route.accepted, (seen.route.document or {}).get("spec") or {}
     timeout_ms = accepted.settings.drain_timeout.ms if accepted is not None else DEFAULT_DRAIN_MS
     return Going(
         policy=policy_of(seen),
-        deleted_ms=instant_ms(str(seen.metadata["deletionTimestamp"])),
+        deleted_ms=instant_ms(str(seen.route.metadata["deletionTimestamp"])),
         drain_timeout_ms=timeout_ms,
-        namespace_terminates=seen.namespace is None or seen.namespace.terminates,
+        namespace_terminates=seen.route.namespace is None or seen.route.namespace.terminates,
         with_namespace=bool(spec.get("connection")),
-        confirmed=seen.annotations.get(CONFIRM) == seen.key.name,
+        confirmed=seen.route.annotations.get(CONFIRM) == seen.key.name,
         has_relays=_has_relays(seen),
         stoppable=seen.fleet.deployment is not None or bool(seen.fleet.pods),
         pending=_pending(seen),
-        at_first=_at_first(seen.record),
-        retained=seen.record is not None and seen.record.state is RecordState.RETAINED,
-        unreachable_since_ms=seen.unreachable_since_ms,
+        at_first=_at_first(seen.route.record),
+        retained=seen.route.record is not None and seen.route.record.state is RecordState.RETAINED,
+        unreachable_since_ms=seen.route.unreachable_since_ms,
     )
 
 
 def _has_relays(seen: Observation) -> bool:
     """Tell if there are relays, or were when last seen: a deletion in the foreground takes them away first."""
-    return seen.fleet.deployment is not None or bool(seen.status.get("relay"))
+    return seen.fleet.deployment is not None or bool(seen.route.status.get("relay"))
 
 
 def _of_record(seen: Observation, record: RouteRecord) -> Going:
@@ -159,12 +159,12 @@ def _of_record(seen: Observation, record: RouteRecord) -> Going:
         pending=_pending(seen),
         at_first=_at_first(record),
         retained=False,
-        unreachable_since_ms=seen.unreachable_since_ms,
+        unreachable_since_ms=seen.route.unreachable_since_ms,
     )
 
 
 def _steps(seen: Observation, going: Going, deletion: Deletion) -> list[Action]:
-    accepted, record = seen.accepted, seen.record
+    accepted, record = seen.route.accepted, seen.route.record
     released: list[Action]
     match deletion.step:
         case Step.DRAIN | Step.HAND_OVER:
@@ -186,27 +186,27 @@ def _steps(seen: Observation, going: Going, deletion: Deletion) -> list[Action]:
 def _draining(seen: Observation, going: Going, record: RouteRecord | None) -> list[Action]:
     if record is None:
         return []
-    if seen.accepted is not None:
-        record = record.model_copy(update={"rules": rules_of(seen, seen.accepted)})
+    if seen.route.accepted is not None:
+        record = record.model_copy(update={"rules": rules_of(seen, seen.route.accepted)})
     if record.state is RecordState.DRAINING:
-        return [WriteRecord(record, seen.saved_memory)] if record != seen.record else []
+        return [WriteRecord(record, seen.fleet.saved_memory)] if record != seen.route.record else []
     draining = record.draining(
         going.deleted_ms,
         deadline_ms(going),
         pending=going.pending,
         source_partitions=seen.fleet.partitions,
     )
-    return [WriteRecord(draining, seen.saved_memory)]
+    return [WriteRecord(draining, seen.fleet.saved_memory)]
 
 
 def _drained(seen: Observation, accepted: Accepted | None) -> list[Action]:
     """List what lets relays drain; without settings (the class is gone, say) they go on as they are, or are stopped."""
     if accepted is None:
         return revoked.stops(seen)
-    if seen.secrets_problem is not None or not _has_relays(seen):
+    if seen.route.secrets_problem is not None or not _has_relays(seen):
         return []
     changes = relay_objects.draining(seen, accepted)
-    before = restored(seen, seen.record, changes) if seen.record is not None else []
+    before = restored(seen, seen.route.record, changes) if seen.route.record is not None else []
     return harmless(seen, [*before, *changes])
 
 
@@ -214,7 +214,7 @@ def _waits(seen: Observation, going: Going) -> bool:
     """Tell if the object stays until its relays are gone and their offsets are written down; not for ever."""
     since_ms = going.unreachable_since_ms
     late = since_ms is not None and seen.now_ms - since_ms >= GRACE_MS + OFFSETS_MS
-    return not late and seen.record is not None and (going.stoppable or is_awaited(seen))
+    return not late and seen.route.record is not None and (going.stoppable or is_awaited(seen))
 
 
 def _kept(seen: Observation, record: RouteRecord | None, pending: int | None) -> list[Action]:
@@ -233,20 +233,21 @@ def _at_first(record: RouteRecord | None) -> int | None:
 
 
 def _removals(seen: Observation) -> list[Action]:
-    return [Delete(document) for document in seen.objects if document["kind"] in relay_objects.KINDS]
+    return [Delete(document) for document in seen.route.objects if document["kind"] in relay_objects.KINDS]
 
 
 def _pending(seen: Observation) -> int | None:
     """Return the number of pending records; None unless every source partition is accounted for."""
-    if seen.fleet.deployment is None and seen.record is not None and seen.record.state is RecordState.RETAINED:
-        return seen.record.pending
-    if seen.signals is not None and seen.signals.complete:
-        return fresh(seen.signals.pending, seen.now_ms)
+    record = seen.route.record
+    if seen.fleet.deployment is None and record is not None and record.state is RecordState.RETAINED:
+        return record.pending
+    if seen.fleet.signals is not None and seen.fleet.signals.complete:
+        return fresh(seen.fleet.signals.pending, seen.now_ms)
     if seen.fleet.deployment is not None and seen.fleet.desired == 0:
         if _is_unused(seen):
             return 0
-        if seen.saved_memory is not None:
-            backlog = seen.saved_memory.backlog
+        if seen.fleet.saved_memory is not None:
+            backlog = seen.fleet.saved_memory.backlog
             return backlog.pending if backlog is not None and backlog.pending == 0 else None
     return seen.fleet.pending
 
@@ -256,11 +257,12 @@ def _is_unused(seen: Observation) -> bool:
 
     A source that was made anew is another one: records of the former may be in the backlog.
     """
-    source = seen.record.source if seen.record is not None else None
-    if source is None or seen.signals is None or seen.topics is None:
+    source = seen.route.record.source if seen.route.record is not None else None
+    if source is None or seen.fleet.signals is None or seen.topics is None:
         return False
     facts = seen.topics.view.topics.get(source.name)
-    return facts is not None and facts.topic_id == source.topic_id and fresh(seen.signals.source_end, seen.now_ms) == 0
+    end = fresh(seen.fleet.signals.source_end, seen.now_ms)
+    return facts is not None and facts.topic_id == source.topic_id and end == 0
 
 
 def _reconciling(deletion: Deletion) -> str | None:
@@ -278,8 +280,8 @@ def _events(seen: Observation, going: Going, deletion: Deletion) -> list[Event]:
 
 def _drain_progress(seen: Observation, going: Going) -> Sequence[Event]:
     """Tell of each tenth of what was pending at first."""
-    first = seen.record.pending if seen.record is not None else None
-    before = (seen.status.get("backlog") or {}).get("pending")
+    first = seen.route.record.pending if seen.route.record is not None else None
+    before = (seen.route.status.get("backlog") or {}).get("pending")
     if not first or going.pending is None or before is None:
         return []
     # As the status counts: without what was cancelled or replaced.

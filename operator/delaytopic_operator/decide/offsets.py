@@ -37,7 +37,7 @@ def restored(seen: Observation, record: RouteRecord, changes: Iterable[Action]) 
 
 def outdated(seen: Observation) -> Condition | None:
     """Return BackendReady for a day after offsets had to be restored that were older than what relays had delivered."""
-    found = seen.record.outdated if seen.record is not None else None
+    found = seen.route.record.outdated if seen.route.record is not None else None
     if found is None or seen.now_ms - found.restored_ms >= NEWS_MS:
         return None
     since = instant(found.since_ms)
@@ -50,7 +50,7 @@ def outdated(seen: Observation) -> Condition | None:
 
 def is_awaited(seen: Observation) -> bool:
     """Tell if an object that goes waits until the relays' offsets are read: after the last of them has gone."""
-    record = seen.record
+    record = seen.route.record
     if record is None or record.source is None or record.source.topic_id is None:
         return False
     if seen.committed is None:

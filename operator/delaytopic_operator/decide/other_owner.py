@@ -28,15 +28,15 @@ _OF_THIS_CLUSTER: Final = (AddFinalizer, Apply, Delete, RemoveFinalizer, RemoveM
 def other_owner(seen: Observation) -> list[Condition]:
     """Return OtherOwner while relays of another Kubernetes cluster are in the group; nothing otherwise."""
     others = sorted(seen.topics.other_clusters) if seen.topics is not None else []
-    if not others or seen.record is None:
+    if not others or seen.route.record is None:
         return []
     there = ", ".join(f"k-{each}" for each in others)
     message = (
-        f"relays of another Kubernetes cluster ({there}; this one is k-{seen.kube_cluster}) are in the group "
-        f"{seen.record.group_id}: the same DelayTopic is declared there, on the same Kafka. Each record is delivered "
-        "once, by the relays of either. Until they have gone, this operator changes no topics and no offsets, and "
-        "deletes nothing. Decide which cluster shall have it; in the other one, set deletionPolicy to Retain and "
-        "delete it, or give it another name and other topics"
+        f"relays of another Kubernetes cluster ({there}; this one is k-{seen.route.kube_cluster}) are in the group "
+        f"{seen.route.record.group_id}: the same DelayTopic is declared there, on the same Kafka. Each record is "
+        "delivered once, by the relays of either. Until they have gone, this operator changes no topics and no "
+        "offsets, and deletes nothing. Decide which cluster shall have it; in the other one, set deletionPolicy to "
+        "Retain and delete it, or give it another name and other topics"
     )
     return [Condition(ConditionType.OTHER_OWNER, TRUE, REASON, message)]
 

@@ -53,7 +53,7 @@ _SUSPENDED = {
 
 def plan(seen: Observation) -> Plan:
     """Decide what to do and say now."""
-    if seen.document is not None and is_paused(seen):
+    if seen.route.document is not None and is_paused(seen):
         message = f"the annotation {PAUSE} is set: nothing is changed; the relays run on"
         return Plan(conditions=[Condition(ConditionType.PAUSED, TRUE, "Annotation", message)])
     decision = decide_scaling(seen)
@@ -80,21 +80,22 @@ def findings(
 
 def decide_scaling(seen: Observation) -> Decision | None:
     """Decide the number of relays; None while there is no Deployment or nothing is known of it."""
-    if seen.accepted is None or seen.fleet.deployment is None or seen.signals is None or seen.is_going:
+    route, fleet = seen.route, seen.fleet
+    if route.accepted is None or fleet.deployment is None or fleet.signals is None or route.is_going:
         return None
     memory = _memory(seen)
-    policy = ScalingPolicy.of(seen.accepted.settings, seen.annotations, _pace(seen))
-    return decide(policy, seen.fleet.desired, seen.signals, memory, seen.now_ms)
+    policy = ScalingPolicy.of(route.accepted.settings, route.annotations, _pace(seen))
+    return decide(policy, fleet.desired, fleet.signals, memory, seen.now_ms)
 
 
 def _pace(seen: Observation) -> Pace:
-    waited_ms = max(0, seen.now_ms - seen.asked_for_ms) if seen.asked_for_ms is not None else 0
+    waited_ms = max(0, seen.now_ms - seen.fleet.asked_for_ms) if seen.fleet.asked_for_ms is not None else 0
     return Pace(seen.config.poll.ms, waited_ms)
 
 
 def _memory(seen: Observation) -> ScalingMemory:
     """Return the newest memory of scaling: another operator may have led since this one did."""
-    known = [memory for memory in (seen.memory, seen.saved_memory) if memory is not None]
+    known = [memory for memory in (seen.fleet.memory, seen.fleet.saved_memory) if memory is not None]
     memory = max(known, key=lambda each: each.watch.asked_ms or 0, default=ScalingMemory())
     made = (seen.fleet.deployment or {}).get("metadata", {}).get("creationTimestamp")
     if made is None or instant_ms(made) + SETTLES_MS <= (memory.watch.asked_ms or 0):
@@ -104,19 +105,19 @@ def _memory(seen: Observation) -> ScalingMemory:
 
 
 def _decided(seen: Observation, decision: Decision | None) -> Plan:
-    if seen.document is None:
+    if seen.route.document is None:
         return plan_orphans(seen)
-    if seen.is_going:
+    if seen.route.is_going:
         return plan_deletion(seen)
-    if isinstance(seen.verdict, Refusal):
-        return _refused(seen, seen.verdict, decision)
-    assert isinstance(seen.verdict, Accepted)
-    if seen.record_problem is not None:
-        return _troubled(seen, ConditionType.TOPICS_READY, seen.record_problem, decision)
+    if isinstance(seen.route.verdict, Refusal):
+        return _refused(seen, seen.route.verdict, decision)
+    assert isinstance(seen.route.verdict, Accepted)
+    if seen.route.record_problem is not None:
+        return _troubled(seen, ConditionType.TOPICS_READY, seen.route.record_problem, decision)
     former = foreign_or_discarded(seen, _accepted(seen), decision)
     if former is not None:
         return former
-    return _living(seen, seen.verdict, decision)
+    return _living(seen, seen.route.verdict, decision)
 
 
 def _refused(seen: Observation, refusal: Refusal, decision: Decision | None) -> Plan:
@@ -159,7 +160,7 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
     conditions = findings(seen, topic_plan, decision, record.rules)
     busy = bool(topic_plan and topic_plan.actions and not other_owner(seen))
     step = step_in(changes)
-    gone = sorted(member_name(pod, seen.kube_cluster) for pod in seen.gone_relays)
+    gone = sorted(member_name(pod, seen.route.kube_cluster) for pod in seen.fleet.gone)
     actions = [
         # Before all else: partitions wait for it.
         *([RemoveMembers(record.group_id, gone)] if gone else []),
@@ -185,32 +186,33 @@ def _living(seen: Observation, accepted: Accepted, decision: Decision | None) ->
 
 
 def _accepted(seen: Observation) -> Condition:
-    assert seen.accepted is not None
-    of_class = seen.accepted.delay_class
+    assert seen.route.accepted is not None
+    of_class = seen.route.accepted.delay_class
     by = f"DelayClass {of_class.metadata.name}" if of_class else "the inline connection"
     return Condition(ConditionType.POLICY_ACCEPTED, TRUE, "Accepted", f"allowed by {by}")
 
 
 def _record(seen: Observation, accepted: Accepted) -> RouteRecord:
-    assert seen.namespace is not None
+    namespace, known = seen.route.namespace, seen.route.record
+    assert namespace is not None
     cluster_id = seen.topics.cluster_id if seen.topics is not None else None
-    if seen.record is None:
+    if known is None:
         first = {"cluster_id": cluster_id, "rules": rules_of(seen, accepted)}
-        return begin_record(accepted.settings, seen.namespace.uid).model_copy(update=first)
-    resumed = continue_record(seen.record, accepted.settings)
+        return begin_record(accepted.settings, namespace.uid).model_copy(update=first)
+    resumed = continue_record(known, accepted.settings)
     now = {
-        "namespace_uid": seen.namespace.uid,
-        "pending": seen.record.pending if is_resumed(seen) else None,
-        "cluster_id": cluster_id or seen.record.cluster_id,
+        "namespace_uid": namespace.uid,
+        "pending": known.pending if is_resumed(seen) else None,
+        "cluster_id": cluster_id or known.cluster_id,
         "rules": rules_of(seen, accepted),
-        "outdated": seen.record.outdated if outdated(seen) is not None else None,
+        "outdated": known.outdated if outdated(seen) is not None else None,
     }
     return resumed.model_copy(update=now)
 
 
 def _with_audit(record: RouteRecord, seen: Observation) -> RouteRecord:
     """Return the record with the figures of the last audit: pods are removed in time, and the status has but some."""
-    audited = parsed_slo(seen.slo.slo) if seen.slo is not None else None
+    audited = parsed_slo(seen.audit.slo.slo) if seen.audit.slo is not None else None
     return record if audited is None else record.model_copy(update={"audited": audited})
 
 
@@ -223,7 +225,7 @@ def _topics(seen: Observation, accepted: Accepted, record: RouteRecord) -> Topic
         accepted.topic.spec,
         topics.view,
         record,
-        seen.annotations,
+        seen.route.annotations,
         topics.buckets,
         topics.released,
         topics.strimzi,
@@ -231,7 +233,7 @@ def _topics(seen: Observation, accepted: Accepted, record: RouteRecord) -> Topic
 
 
 def _topics_condition(seen: Observation, topic_plan: TopicPlan | None) -> Condition:
-    problem = seen.secrets_problem or seen.topics_problem
+    problem = seen.route.secrets_problem or seen.topics_problem
     if topic_plan is not None:
         still = (standing_still(seen) or target_unavailable(seen)) if topic_plan.topics.status is TRUE else None
         return still if still is not None else topic_plan.topics
@@ -242,9 +244,9 @@ def _topics_condition(seen: Observation, topic_plan: TopicPlan | None) -> Condit
 
 def _backend_condition(seen: Observation, topic_plan: TopicPlan | None) -> Condition:
     """Return the worst condition of topics and Redis about where schedules wait."""
-    assert seen.accepted is not None
-    if seen.secrets_problem is not None:
-        return Condition(ConditionType.BACKEND_READY, FALSE, seen.secrets_problem.reason, seen.secrets_problem.message)
+    assert seen.route.accepted is not None
+    if (problem := seen.route.secrets_problem) is not None:
+        return Condition(ConditionType.BACKEND_READY, FALSE, problem.reason, problem.message)
     of_topics = topic_plan.backend if topic_plan else ()
     others = [outdated(seen), retention_passed(seen), *of_topics, quota_condition(seen.fleet), seen.backend]
     found = [condition for condition in others if condition is not None]
@@ -253,7 +255,7 @@ def _backend_condition(seen: Observation, topic_plan: TopicPlan | None) -> Condi
         return worst[0]
     if is_resumed(seen):
         return resumed_condition(seen)
-    backend = seen.accepted.settings.backend
+    backend = seen.route.accepted.settings.backend
     message = "; ".join(filter(None, [f"schedules wait in {backend.type}", retention_advice(seen)]))
     return Condition(ConditionType.BACKEND_READY, TRUE, "Ready", message)
 
@@ -264,12 +266,12 @@ def _may_begin(seen: Observation, topic_plan: TopicPlan | None) -> bool:
         topic_plan is not None
         and topic_plan.topics.status is TRUE
         and not topic_plan.actions
-        and seen.secrets_problem is None
+        and seen.route.secrets_problem is None
     )
 
 
 def _held(seen: Observation, accepted: Accepted) -> list[Action]:
-    held = FINALIZER in (seen.metadata.get("finalizers") or ())
+    held = FINALIZER in (seen.route.metadata.get("finalizers") or ())
     wanted = needs_hold(accepted.settings.deletion_policy)
     if held == wanted:
         return []
@@ -279,10 +281,10 @@ def _held(seen: Observation, accepted: Accepted) -> list[Action]:
 def _written(seen: Observation, record: RouteRecord, decision: Decision | None, step: Decision | None) -> list[Action]:
     """Write the record before anything that it names is made; the memory of scaling waits for a step of this plan."""
     memory = decision.held if decision is not None else None
-    worth = step is None and memory is not None and memory.worth_saving(seen.saved_memory)
-    if record == seen.record and not worth:
+    worth = step is None and memory is not None and memory.worth_saving(seen.fleet.saved_memory)
+    if record == seen.route.record and not worth:
         return []
-    return [WriteRecord(record, memory if memory is not None else seen.saved_memory)]
+    return [WriteRecord(record, memory if memory is not None else seen.fleet.saved_memory)]
 
 
 def _topic_actions(seen: Observation, topic_plan: TopicPlan | None) -> list[Action]:
@@ -317,8 +319,9 @@ def _events(seen: Observation, topic_plan: TopicPlan | None) -> list[Event]:
         Event(WARNING if event.warning else NORMAL, event.reason, event.note)
         for event in (topic_plan.events if topic_plan else ())
     ]
-    if seen.record is not None and seen.record.state is not RecordState.ACTIVE and seen.record.pending != 0:
-        count = "an unknown number of" if seen.record.pending is None else str(seen.record.pending)
+    record = seen.route.record
+    if record is not None and record.state is not RecordState.ACTIVE and record.pending != 0:
+        count = "an unknown number of" if record.pending is None else str(record.pending)
         events.append(Event(NORMAL, "BacklogResumed", f"{count} retained records go on"))
     events += not_kept(seen)
     return events

@@ -44,7 +44,7 @@ def configs_in_use(seen: Observation) -> set[Place]:
 
 
 def _newest(seen: Observation) -> list[Place]:
-    found = [each["metadata"] for each in seen.objects if is_relay_config(each)]
+    found = [each["metadata"] for each in seen.route.objects if is_relay_config(each)]
     found.sort(key=lambda metadata: str(metadata.get("creationTimestamp", "")), reverse=True)
     return [(metadata.get("namespace", ""), metadata["name"]) for metadata in found[:MOST_UNSEEN]]
 

@@ -33,7 +33,7 @@ Address = tuple[str, str, str]
 
 def wanted(seen: Observation, accepted: Accepted, decision: Decision | None, *, may_begin: bool) -> list[Document]:
     """List every object that there shall be; none while not everything is there that they need."""
-    if (seen.fleet.deployment is None and not may_begin) or seen.secrets_problem is not None:
+    if (seen.fleet.deployment is None and not may_begin) or seen.route.secrets_problem is not None:
         return []
     return desired_objects(seen, accepted, accepted.settings, replicas(seen, accepted.settings, decision))
 
@@ -69,15 +69,15 @@ def desired_objects(seen: Observation, accepted: Accepted, settings: Settings, c
         accepted.topic,
         template,
         seen.config,
-        seen.secrets_version,
+        seen.route.secrets_version,
         count,
         Remembered(rules_of(seen, accepted).declared_ms, _accepted_source(seen)),
     )
 
 
 def _accepted_source(seen: Observation) -> str | None:
-    source = seen.record.source if seen.record is not None else None
-    return accepted_source(source, accepted_ids(seen.annotations.get(ACCEPT_RECREATION)))
+    source = seen.route.record.source if seen.route.record is not None else None
+    return accepted_source(source, accepted_ids(seen.route.annotations.get(ACCEPT_RECREATION)))
 
 
 def replicas(seen: Observation, settings: Settings, decision: Decision | None) -> int:
@@ -99,19 +99,19 @@ def conditions(seen: Observation, decision: Decision | None = None) -> list[Cond
     found = [revoked.stopped(seen) or _stopped(seen, availability(seen.fleet))]
     if seen.fleet.deployment is None:
         return found
-    if seen.accepted is not None and seen.fleet.desired > 0:
-        found.append(punctuality(seen.fleet, seen.accepted.settings.precision.ms, seen.now_ms))
+    if seen.route.accepted is not None and seen.fleet.desired > 0:
+        found.append(punctuality(seen.fleet, seen.route.accepted.settings.precision.ms, seen.now_ms))
     if decision is not None:
         for each in (decision.capacity, decision.active):
             found.append(Condition(each.type, each.status, each.reason, each.message))
-    if seen.slo is not None:
-        found.append(seen.slo.condition)
+    if seen.audit.slo is not None:
+        found.append(seen.audit.slo.condition)
     return found
 
 
 def _stopped(seen: Observation, available: Condition) -> Condition:
     """Say of relays that work that they are not started anew, as others did not become ready; name none of them."""
-    failed = seen.no_turn.failed if seen.no_turn is not None else ()
+    failed = seen.route.no_turn.failed if seen.route.no_turn is not None else ()
     if not failed or available.status is not TRUE:
         return available
     message = (
@@ -124,7 +124,7 @@ def _stopped(seen: Observation, available: Condition) -> Condition:
 
 def next_look(seen: Observation, decision: Decision | None) -> int:
     """Return the next poll, or when scaling has to decide before; without relays, the next resync is enough."""
-    if seen.topics_problem is not None or seen.secrets_problem is not None or seen.fleet.deployment is not None:
+    if seen.topics_problem is not None or seen.route.secrets_problem is not None or seen.fleet.deployment is not None:
         poll_ms = seen.now_ms + seen.config.poll.ms
         return min(poll_ms, decision.next_look_ms) if decision is not None else poll_ms
     return seen.now_ms + seen.config.resync.ms
@@ -145,7 +145,7 @@ def strimzi_changes(
 
 
 def _applied(seen: Observation, wanted: Iterable[Document], decision: Decision | None = None) -> list[Action]:
-    there = {address_of(document): document for document in seen.objects}
+    there = {address_of(document): document for document in seen.route.objects}
     wanted = list(wanted)
     found: list[Action] = []
     waits = any(_waits(seen, each, there) for each in wanted)
@@ -180,7 +180,7 @@ def _waits(seen: Observation, document: Document, there: Mapping[Address, Docume
     Without what its pods start from it waits for nobody.
     """
     live = there.get(address_of(document))
-    if document["kind"] != "Deployment" or live is None or seen.no_turn is None:
+    if document["kind"] != "Deployment" or live is None or seen.route.no_turn is None:
         return False
     place = config_place(live)
     can_start = place is None or ("ConfigMap", *place) in there
@@ -189,7 +189,7 @@ def _waits(seen: Observation, document: Document, there: Mapping[Address, Docume
 
 def _in_turn(seen: Observation, document: Document, differences: Sequence[str]) -> bool:
     """Tell if relays start anew for others' sake: what its author changed is not held up by others."""
-    return (seen.follows_class or not seen.is_changed) and _rolls(document, differences)
+    return (seen.route.follows_class or not seen.route.is_changed) and _rolls(document, differences)
 
 
 def _step(document: Document, decision: Decision | None) -> Decision | None:
@@ -209,4 +209,4 @@ def _rolls(document: Document, differences: Iterable[str]) -> bool:
 
 def _not_wanted(seen: Observation, wanted: Iterable[Document]) -> list[Document]:
     kept = {address_of(document) for document in wanted} | {("ConfigMap", *each) for each in configs_in_use(seen)}
-    return [document for document in seen.objects if document["kind"] in KINDS and address_of(document) not in kept]
+    return [each for each in seen.route.objects if each["kind"] in KINDS and address_of(each) not in kept]

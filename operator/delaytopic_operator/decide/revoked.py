@@ -20,7 +20,7 @@ _OF_ACCESS: Final = ("NamespaceNotAllowed", "SourceNotAllowed", "TargetNotAllowe
 
 def told(seen: Observation, refusal: Refusal) -> Refusal:
     """Return the refusal with what it means for relays that run; the same where their right is as it was."""
-    gone = seen.revoked
+    gone = seen.route.revoked
     if gone is None or seen.fleet.deployment is None:
         return refusal
     besides = "" if refusal.reason in _OF_ACCESS else f" Besides, the DelayTopic is refused: {refusal.message}."
@@ -34,8 +34,8 @@ def told(seen: Observation, refusal: Refusal) -> Refusal:
 
 def stopped(seen: Observation) -> Condition | None:
     """Return RelayAvailable of relays that stop, or have, as their class says so; None for all others."""
-    gone = seen.revoked
-    if gone is None or not seen.is_suspended or seen.fleet.deployment is None:
+    gone = seen.route.revoked
+    if gone is None or not seen.route.is_suspended or seen.fleet.deployment is None:
         return None
     message = f"DelayClass {gone.class_name} ({gone.fields}) no longer allows what the relays do. {_fate(gone)}"
     return Condition(ConditionType.RELAY_AVAILABLE, FALSE, REASON, message)
@@ -43,19 +43,19 @@ def stopped(seen: Observation) -> Condition | None:
 
 def stops(seen: Observation) -> list[Action]:
     """List what ends relays, where their class says so; nothing else is touched."""
-    if not seen.is_suspended:
+    if not seen.route.is_suspended:
         return []
     return [StopRelays(dict(seen.fleet.deployment))] if seen.fleet.deployment and seen.fleet.desired > 0 else []
 
 
 def written_down(seen: Observation) -> list[Action]:
     """Write down the relays' offsets, which Kafka forgets in time, and that their number is nobody's decision."""
-    if not seen.is_suspended or seen.record is None:
+    if not seen.route.is_suspended or seen.route.record is None:
         return []
-    record, saved = with_backup(seen.record, seen), seen.saved_memory
+    record, saved = with_backup(seen.route.record, seen), seen.fleet.saved_memory
     # Of what is pending nobody knows anything when relays go on.
     memory = replace(saved, replicas=None, backlog=None) if saved is not None else None
-    return [WriteRecord(record, memory)] if (record, memory) != (seen.record, saved) else []
+    return [WriteRecord(record, memory)] if (record, memory) != (seen.route.record, saved) else []
 
 
 def _fate(gone: Revoked) -> str:

@@ -24,7 +24,7 @@ _ALL: Final = (*_TOLD, "options")
 
 def rules_of(seen: Observation, accepted: Accepted) -> DeclaredRules:
     """Return the declared rules, as they are to be written down."""
-    return declared(seen.record.rules if seen.record is not None else None, accepted.settings, seen.now_ms)
+    return declared(seen.route.record.rules if seen.route.record is not None else None, accepted.settings, seen.now_ms)
 
 
 def rules_taken_over(record: RouteRecord, seen: Observation, wanted: Iterable[Mapping[str, Any]]) -> RouteRecord:
@@ -64,8 +64,8 @@ def _pod_hash(deployment: Mapping[str, Any]) -> str | None:
 
 def rules_conditions(seen: Observation, rules: DeclaredRules | None = None) -> list[Condition]:
     """Return RulesInForce of these rules, or of those that were written down; nothing before there are relays."""
-    if rules is None and seen.record is not None:
-        rules = seen.record.rules
+    if rules is None and seen.route.record is not None:
+        rules = seen.route.record.rules
     if seen.fleet.deployment is None or rules is None:
         return []
     status, reason, message = _found(seen, rules)
@@ -85,7 +85,7 @@ def _found(seen: Observation, rules: DeclaredRules) -> tuple[ConditionStatus, st
             return UNKNOWN, "RollingOut", "no relays have read all partitions by these rules yet"
         # The status may be minutes old; it is what is left to go by while not all relays answer.
         counted = seen.fleet.pending
-        pending = counted if counted is not None else (seen.status.get("backlog") or {}).get("pending")
+        pending = counted if counted is not None else (seen.route.status.get("backlog") or {}).get("pending")
         said = edit_sentence(rules.superseded, rules.fields, pending, rules.declared_ms)
         return FALSE, "RollingOut", f"{_ROLLING}: {said}" if said is not None else _ROLLING
     former = former_rules(seen.fleet)
@@ -93,7 +93,7 @@ def _found(seen: Observation, rules: DeclaredRules) -> tuple[ConditionStatus, st
         kept = "; ".join(_kept_sentence(each, rules.fields) for each in former)
         of_now = _differing(rules.fields, _words(former))
         return TRUE, "FormerRulesWait", f"{kept}. What is produced from now on gets {of_now}"
-    before = next((each for each in seen.status.get("conditions") or () if each.get("type") == _TYPE), None)
+    before = next((each for each in seen.route.status.get("conditions") or () if each.get("type") == _TYPE), None)
     if before is not None and not seen.fleet.complete:
         return ConditionStatus(before["status"]), str(before["reason"]), str(before.get("message", ""))
     return TRUE, "InForce", "all that waits was read by the rules of now"

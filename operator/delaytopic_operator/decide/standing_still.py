@@ -45,9 +45,9 @@ def target_unavailable(seen: Observation) -> Condition | None:
 
 def _way_on(seen: Observation) -> str | None:
     """Return how to go on with the topic as it is; None where somebody has said so already."""
-    source = seen.record.source if seen.record is not None else None
+    source = seen.route.record.source if seen.route.record is not None else None
     topic_id = source.topic_id if source is not None else None
-    if topic_id is None or topic_id in accepted_ids(seen.annotations.get(ACCEPT_RECREATION)):
+    if topic_id is None or topic_id in accepted_ids(seen.route.annotations.get(ACCEPT_RECREATION)):
         return None
     return (
         f"If it is the right topic, set the annotation {ACCEPT_RECREATION}: {topic_id}: relays begin at its first "

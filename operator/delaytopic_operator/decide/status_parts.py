@@ -7,7 +7,7 @@ from typing import Any
 
 from delaytopic_api.documents import BackendStatus, EffectiveStatus, RelayFleetStatus, ScalingStatus
 from delaytopic_operator.model.conditions import instant
-from delaytopic_operator.observe.fleet import Fleet, backlog
+from delaytopic_operator.observe.fleet import FleetFacts, backlog
 from delaytopic_operator.observe.former_rules import former_rules
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.resources import image_of, selector
@@ -32,7 +32,7 @@ KEPT_WHEN_UNKNOWN = (
 
 def parts_of(seen: Observation, topic_plan: TopicPlan | None, decision: Decision | None = None) -> dict[str, Any]:
     """Return the parts that are known now, and some as they were known last."""
-    last = {name: seen.status[name] for name in KEPT_WHEN_UNKNOWN if name in seen.status}
+    last = {name: seen.route.status[name] for name in KEPT_WHEN_UNKNOWN if name in seen.route.status}
     now = {**_topics(topic_plan), **_settings(seen), **_fleet(seen, decision), **_scaling(seen, decision), **_slo(seen)}
     # An empty object that held something before becomes null on the API server, which refuses it.
     return {name: part for name, part in {**last, **now}.items() if part}
@@ -52,9 +52,9 @@ def _topics(topic_plan: TopicPlan | None) -> dict[str, Any]:
 
 
 def _settings(seen: Observation) -> dict[str, Any]:
-    if seen.accepted is None:
+    if seen.route.accepted is None:
         return {}
-    settings, of_class = seen.accepted.settings, seen.accepted.delay_class
+    settings, of_class = seen.route.accepted.settings, seen.route.accepted.delay_class
     schedule = settings.schedule
     effective = EffectiveStatus(
         precision=str(settings.precision),
@@ -72,11 +72,11 @@ def _settings(seen: Observation) -> dict[str, Any]:
 
 def _applied_generation(seen: Observation) -> int | None:
     """Return the generation of the class; the one before, while relays wait for their turn to start anew."""
-    of_class = seen.accepted.delay_class if seen.accepted is not None else None
+    of_class = seen.route.accepted.delay_class if seen.route.accepted is not None else None
     if of_class is None:
         return None
-    if seen.waits_to_roll:
-        before = (seen.status.get("effective") or {}).get("delayClassGeneration")
+    if seen.route.waits_to_roll:
+        before = (seen.route.status.get("effective") or {}).get("delayClassGeneration")
         return int(before) if before is not None else None
     return of_class.metadata.generation
 
@@ -95,7 +95,7 @@ def _fleet(seen: Observation, decision: Decision | None) -> dict[str, Any]:
         version=_version(fleet.deployment),
     )
     relay = {**status.to_document(), **_last_scale(decision)}
-    look_ahead_ms = seen.accepted.settings.autoscaling.look_ahead.ms if seen.accepted is not None else 0
+    look_ahead_ms = seen.route.accepted.settings.autoscaling.look_ahead.ms if seen.route.accepted is not None else 0
     counted = backlog(fleet, look_ahead_ms)
     return {
         "relay": relay,
@@ -104,7 +104,7 @@ def _fleet(seen: Observation, decision: Decision | None) -> dict[str, Any]:
     }
 
 
-def _former_rules(fleet: Fleet) -> dict[str, Any]:
+def _former_rules(fleet: FleetFacts) -> dict[str, Any]:
     """Return an empty list only where every partition was heard of."""
     found = former_rules(fleet)
     return {"formerRules": [each.to_document() for each in found]} if found or fleet.complete else {}
@@ -117,13 +117,13 @@ def _last_scale(decision: Decision | None) -> dict[str, Any]:
 
 
 def _scaling(seen: Observation, decision: Decision | None) -> dict[str, Any]:
-    if decision is None or seen.signals is None:
+    if decision is None or seen.fleet.signals is None:
         return {}
-    return {"scaling": ScalingStatus.model_validate(explain(decision, seen.signals)).to_document()}
+    return {"scaling": ScalingStatus.model_validate(explain(decision, seen.fleet.signals)).to_document()}
 
 
 def _slo(seen: Observation) -> dict[str, Any]:
-    return {"slo": dict(seen.slo.shown)} if seen.slo is not None else {}
+    return {"slo": dict(seen.audit.slo.shown)} if seen.audit.slo is not None else {}
 
 
 def _version(deployment: Mapping[str, Any]) -> str | None:

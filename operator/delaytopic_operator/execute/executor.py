@@ -148,7 +148,7 @@ class Executor:
         note = f"{forgot}; what was backed up is of {as_of}: records delivered since {as_of} come again"
         outcome.events.append(Event(WARNING, "OffsetsOutdated", note))
         outcome.outdated = OutdatedOffsets(restored_ms=seen.now_ms, since_ms=found.as_of_ms)
-        record, memory = outcome.written or (seen.record, seen.saved_memory)
+        record, memory = outcome.written or (seen.route.record, seen.fleet.saved_memory)
         if record is not None:
             self._write(seen, record, memory, outcome)
 
@@ -199,9 +199,9 @@ class Executor:
 
     def _set_finalizer(self, seen: Observation, *, held: bool) -> bool:
         """Add the finalizer or remove it; return whether the object is still there, or was until now."""
-        namespace, uid = seen.key.namespace, seen.metadata["uid"]
+        namespace, uid = seen.key.namespace, seen.route.metadata["uid"]
         try:
-            set_finalizer(self._kube, kinds.DELAY_TOPIC, namespace, seen.metadata, FINALIZER, MANAGER, held=held)
+            set_finalizer(self._kube, kinds.DELAY_TOPIC, namespace, seen.route.metadata, FINALIZER, MANAGER, held=held)
         except Conflict:
             current = self._kube.get(kinds.DELAY_TOPIC, *seen.key)
             if current is not None and current["metadata"]["uid"] == uid:

@@ -112,19 +112,19 @@ class TopicsExecutor:
 
     def perform(self, seen: Observation, action: TopicAction) -> bool:
         """Do it; return whether there was anything to do."""
-        assert seen.accepted is not None
-        return self._topics.cluster(seen, seen.accepted).perform(action)
+        assert seen.route.accepted is not None
+        return self._topics.cluster(seen, seen.route.accepted).perform(action)
 
     def purge(self, seen: Observation, record: RouteRecord, *, topics: bool, guard: Callable[[], object]) -> None:
         """Remove a backlog; with `topics`, those that are owned, too. `guard` raises what ends it."""
-        accepted = seen.accepted
+        accepted = seen.route.accepted
         if accepted is None:
             raise KafkaUnavailable(
                 f"the backlog {record.backend_id} cannot be removed: without valid settings and a DelayClass it is not "
                 "known where it is; correct them, or set deletionPolicy to Retain"
             )
         cluster, values = self._topics.cluster(seen, accepted), secret_values(seen, accepted)
-        if other_clusters(cluster, record.group_id, seen.kube_cluster):
+        if other_clusters(cluster, record.group_id, seen.route.kube_cluster):
             raise OtherOwner(
                 f"relays of another Kubernetes cluster are in the group {record.group_id}, and use its topics and "
                 "offsets: nothing is removed until they have gone; set deletionPolicy to Retain to leave it to them"
@@ -140,20 +140,20 @@ class TopicsExecutor:
 
     def remove_members(self, seen: Observation, group_id: str, names: Sequence[str]) -> list[str]:
         """Take relays that are gone out of their group; return those that were in it."""
-        assert seen.accepted is not None
-        topic = seen.accepted.settings.source.topic
-        return self._topics.cluster(seen, seen.accepted).remove_members(group_id, topic, names)
+        assert seen.route.accepted is not None
+        topic = seen.route.accepted.settings.source.topic
+        return self._topics.cluster(seen, seen.route.accepted).remove_members(group_id, topic, names)
 
     def restore(self, seen: Observation, group_id: str, kept: OffsetsBackup) -> Restored | None:
         """Commit again what the group lost; nothing for a topic that was made anew. None if there was nothing."""
-        assert seen.accepted is not None
-        cluster = self._topics.cluster(seen, seen.accepted)
+        assert seen.route.accepted is not None
+        cluster = self._topics.cluster(seen, seen.route.accepted)
         facts = cluster.view([kept.topic], fresh=True).find(kept.topic)
         if facts is None or facts.topic_id != kept.topic_id:
             return None
         # Asked before: what cannot be told now is told when it is tried again.
         later_ms = kept.as_of_ms(kept.partitions) + CLOCKS_MS
-        later = cluster.offsets_at(seen.accepted.settings.target.topic, [later_ms]).get(later_ms, {})
+        later = cluster.offsets_at(seen.route.accepted.settings.target.topic, [later_ms]).get(later_ms, {})
         restored = cluster.restore_offsets(group_id, kept.topic, kept.partitions)
         if not restored:
             return None

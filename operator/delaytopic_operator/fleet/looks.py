@@ -59,11 +59,12 @@ class FleetLooks:
             known = self._known.pop(key, None)
         if known is None or judged_by != known.judged_by or now_ms >= known.until_ms:
             return None
-        refused = known.steady.seen.no_turn
+        refused = known.steady.seen.route.no_turn
         if refused is not None and not self._turns.still_waits(key, refused, self._observer.rollouts()):
             return None
-        before = replace(known.steady.seen, now_ms=now_ms, asked_for_ms=asked_for_ms, memory=self._ledger.memory(key))
-        seen = self._observer.look_again(before)
+        before = known.steady.seen
+        fleet = replace(before.fleet, asked_for_ms=asked_for_ms, memory=self._ledger.memory(key))
+        seen = self._observer.look_again(replace(before, now_ms=now_ms, fleet=fleet))
         if seen is None:
             return None
         found = numbers(seen, known.steady)
@@ -75,7 +76,7 @@ class FleetLooks:
         with self._lock:
             self._known[key] = known
         is_poll = found.next_at_ms >= seen.now_ms + self._poll_ms
-        return Result(found.next_at_ms, seen.kafka_cluster, early_ms=self._poll_ms // EARLY if is_poll else 0)
+        return Result(found.next_at_ms, seen.route.kafka_cluster, early_ms=self._poll_ms // EARLY if is_poll else 0)
 
     def note(self, seen: Observation, decided: Plan, outcome: Outcome, judged_by: Hashable) -> None:
         """Remember a reconciliation that found nothing to do; `judged_by` was asked for before it."""

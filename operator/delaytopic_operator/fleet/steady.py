@@ -41,16 +41,16 @@ class Numbers:
 
 def steady(seen: Observation, decided: Plan) -> Steady | None:
     """Return what to look at from now on; None while something is done, waited for or wrong."""
-    accepted, topics = seen.accepted, seen.topics
-    if accepted is None or topics is None or decided.topics is None or seen.is_going or decided.actions:
+    route, topics = seen.route, seen.topics
+    if route.accepted is None or topics is None or decided.topics is None or route.is_going or decided.actions:
         return None
     if decided.progress != NOTHING_CHANGES or seen.fleet.deployment is None:
         return None
-    if seen.record is None or not decided.rules_are_settled or topics.strimzi is not None or topics.other_clusters:
+    if route.record is None or not decided.rules_are_settled or topics.strimzi is not None or topics.other_clusters:
         return None
     if _has_former_buckets(seen):
         return None
-    if (seen.record_problem, seen.topics_problem, seen.secrets_problem, seen.committed) != (None, None, None, None):
+    if (route.record_problem, seen.topics_problem, route.secrets_problem, seen.committed) != (None, None, None, None):
         return None
     return Steady(_lean(seen), decided.topics, said(decided.conditions))
 
@@ -62,11 +62,11 @@ def numbers(now: Observation, before: Steady) -> Numbers | None:
         return None
     decision = decide_scaling(now)
     if decision is not None and (
-        decision.changed or decision.by_hand is not None or decision.held.worth_saving(now.saved_memory)
+        decision.changed or decision.by_hand is not None or decision.held.worth_saving(now.fleet.saved_memory)
     ):
         return None
-    assert now.record is not None
-    if said(findings(now, before.topics, decision, now.record.rules)) != before.said:
+    assert now.route.record is not None
+    if said(findings(now, before.topics, decision, now.route.record.rules)) != before.said:
         return None
     return Numbers(decision, relay_objects.next_look(now, decision))
 
@@ -80,7 +80,7 @@ def _lean(seen: Observation) -> Observation:
     """Return what a look at the numbers reads: thousands are kept in memory."""
     fleet = seen.fleet
     assert fleet.deployment is not None
-    assert seen.document is not None
+    assert seen.route.document is not None
     made = fleet.deployment
     template = {"metadata": (made["spec"].get("template") or {}).get("metadata") or {}}
     deployment = {
@@ -88,13 +88,11 @@ def _lean(seen: Observation) -> Observation:
         "spec": {**_only(made["spec"], "replicas"), "template": template},
         "status": made.get("status") or {},
     }
+    pods = [_lean_pod(pod) for pod in fleet.pods]
     return replace(
         seen,
-        document=_only(seen.document, "apiVersion", "kind", "metadata"),
-        objects=(),
-        fleet=replace(fleet, deployment=deployment, pods=[_lean_pod(pod) for pod in fleet.pods], pages=()),
-        signals=None,
-        memory=None,
+        route=replace(seen.route, document=_only(seen.route.document, "apiVersion", "kind", "metadata"), objects=()),
+        fleet=replace(fleet, deployment=deployment, pods=pods, pages=(), signals=None, memory=None),
     )
 
 
@@ -111,7 +109,8 @@ def _only(part: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 def _has_former_buckets(seen: Observation) -> bool:
     """Tell if bucket topics of a former backend are still to go, once they are empty."""
-    return seen.record is not None and bool(seen.record.buckets) and not (seen.topics and seen.topics.buckets)
+    record = seen.route.record
+    return record is not None and bool(record.buckets) and not (seen.topics and seen.topics.buckets)
 
 
 def _of_topics(seen: Observation) -> object:

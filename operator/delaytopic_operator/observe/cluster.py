@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -28,8 +28,8 @@ from delaytopic_operator.model.record import (
     record_of,
 )
 from delaytopic_operator.model.secret_values import SecretValues
-from delaytopic_operator.observe.fleet import Fleet, RelayPage
-from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Problem, identity_of
+from delaytopic_operator.observe.fleet import FleetFacts, RelayPage
+from delaytopic_operator.observe.observation import NamespaceFacts, Observation, Problem, RouteFacts, identity_of
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.route_index import RouteIndex
 from delaytopic_operator.resources import class_files, relays_name, secrets_version
@@ -38,7 +38,7 @@ from delaytopic_operator.resources.identity import is_of_audit, is_relay
 from delaytopic_operator.rules.conflicts import RouteConflict
 from delaytopic_operator.rules.revoked import Revoked, revoked
 from delaytopic_operator.rules.validate import Accepted, Refusal, Subject, check
-from delaytopic_operator.scaling.state import ScalingMemory, memory_in
+from delaytopic_operator.scaling.state import memory_in
 
 log = structlog.get_logger()
 
@@ -50,24 +50,6 @@ OLDEST_NAMESPACE = "kube-system"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 
 Document = dict[str, Any]
-Secrets = Mapping[str, Document | None]
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """The objects in Kubernetes that concern one DelayTopic."""
-
-    document: Document | None
-    namespace: NamespaceFacts | None
-    verdict: Accepted | Refusal | None
-    record: RouteRecord | None
-    record_document: Document | None
-    record_problem: Problem | None
-    revoked: Revoked | None
-    kube_cluster: str | None
-    objects: list[Document]
-    deployment: Document | None
-    pods: list[Document]
 
 
 class ClusterObserver:
@@ -91,8 +73,11 @@ class ClusterObserver:
         self._classes: dict[tuple[str, str], DelayClass] = {}
         self._mark: str | None = None
 
-    def observe(self, key: Key, now_ms: int) -> Cluster:
-        """Observe the objects of one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
+    def observe(self, key: Key, now_ms: int) -> tuple[RouteFacts, FleetFacts]:
+        """Observe the objects of one DelayTopic, and those that run relays for it.
+
+        Raises `OperatorError` when the API server cannot be asked.
+        """
         document = self._store.get(kinds.DELAY_TOPIC, *key) or self._kube.get(kinds.DELAY_TOPIC, *key)
         if document is not None:
             self._store.put(document)  # nothing is judged that others are not judged by
@@ -106,19 +91,22 @@ class ClusterObserver:
         # What relays say is heard only from where the operator runs them for this DelayTopic.
         running = [each for each in made if each["metadata"]["namespace"] in self._relay_places(key, document, classes)]
         pods = [each for each in running if each["kind"] == kinds.POD.name]
-        return Cluster(
+        route = RouteFacts(
             document=document,
             namespace=namespace,
             verdict=verdict,
             record=record,
-            record_document=record_document,
             record_problem=problem,
             kube_cluster=self._kube_cluster(),
             revoked=_revoked(verdict, record, namespace, classes),
             objects=[each for each in made if each["kind"] != kinds.POD.name and _component(each) != COMPONENT],
-            deployment=_deployment(running, key),
-            pods=[pod for pod in pods if _component(pod) == RELAY_COMPONENT and is_relay(pod, key)],
         )
+        fleet = FleetFacts(
+            _deployment(running, key),
+            [pod for pod in pods if _component(pod) == RELAY_COMPONENT and is_relay(pod, key)],
+            saved_memory=memory_in(record_document),
+        )
+        return route, fleet
 
     def judged_by(self, key: Key) -> Hashable:
         """Return what the objects of one DelayTopic are judged by: the same while nothing of it has changed."""
@@ -129,13 +117,13 @@ class ClusterObserver:
 
         Raises `OperatorError` when the API server cannot be asked.
         """
-        assert isinstance(seen.verdict, Accepted)
-        namespace = identity_of(seen, seen.verdict).namespace
-        secrets = {name: self._secrets.get((namespace, name), seen.now_ms) for name in seen.secrets}
+        assert isinstance(seen.route.verdict, Accepted)
+        namespace = identity_of(seen, seen.route.verdict).namespace
+        secrets = {name: self._secrets.get((namespace, name), seen.now_ms) for name in seen.route.secrets}
         facts = self._namespace(seen.key.namespace, seen.now_ms)
-        return facts == seen.namespace and _versions(secrets) == _versions(seen.secrets)
+        return facts == seen.route.namespace and _versions(secrets) == _versions(seen.route.secrets)
 
-    def pages(self, seen: Observation) -> Fleet:
+    def pages(self, seen: Observation) -> FleetFacts:
         """Return the same relays with what they say now."""
         return replace(seen.fleet, pages=self._read_pages(seen.fleet.pods))
 
@@ -145,9 +133,9 @@ class ClusterObserver:
 
     def validated(self, seen: Observation) -> Accepted | Refusal | None:
         """Return the verdict by what is known now."""
-        if seen.document is None:
-            return seen.verdict
-        return self._verdict(seen.key, seen.document, seen.namespace, self.all_classes())
+        if seen.route.document is None:
+            return seen.route.verdict
+        return self._verdict(seen.key, seen.route.document, seen.route.namespace, self.all_classes())
 
     def _made(self, key: Key, classes: Iterable[DelayClass]) -> list[Document]:
         """List the objects that carry the labels, where the operator makes any: a tenant could write them elsewhere.
@@ -174,14 +162,18 @@ class ClusterObserver:
         has_class = document is not None and not (document.get("spec") or {}).get("connection")
         return self._platform_places(classes) | (set() if has_class else {key.namespace})
 
-    def secrets(self, cluster: Cluster, seen: Observation, now_ms: int) -> tuple[Secrets, str, Problem | None]:
-        """Return the Secrets that relays need, the version of what they hold, and what is missing of them."""
-        accepted = cluster.verdict
-        assert isinstance(accepted, Accepted)
+    def with_secrets(self, seen: Observation, accepted: Accepted) -> Observation:
+        """Add the Secrets that relays need, the version of what they hold, and what is missing of them."""
         files = connection_files(accepted.settings)
         namespace = identity_of(seen, accepted).namespace
-        values, secrets = self._read_secrets(namespace, files.files, now_ms)
-        return secrets, secrets_version(files.read_once, secrets), _missing(files.files, values)
+        values, secrets = self._read_secrets(namespace, files.files, seen.now_ms)
+        route = replace(
+            seen.route,
+            secrets=secrets,
+            secrets_version=secrets_version(files.read_once, secrets),
+            secrets_problem=_missing(files.files, values),
+        )
+        return replace(seen, route=route)
 
     def secrets_of_class(self, spec: DelayClassSpec, now_ms: int) -> tuple[SecretValues, Problem | None]:
         """Return the Secrets that relays of a class need, where they run, and what is missing of them.
@@ -230,10 +222,6 @@ class ClusterObserver:
             raise ConnectionUnknown(f"how to reach the Kafka of {record.key} was not written down")
         secrets = {name: self._secrets.get((namespace, name), now_ms) for name in kafka_secrets(connection)}
         return connection, SecretValues(namespace, secrets)
-
-    def fleet(self, cluster: Cluster, partitions: int | None) -> Fleet:
-        """Return the relays, and what they say of themselves."""
-        return Fleet(cluster.deployment, cluster.pods, self._read_pages(cluster.pods), partitions)
 
     def _read_pages(self, pods: Sequence[Mapping[str, Any]]) -> list[RelayPage]:
         living = [dict(pod) for pod in pods if "deletionTimestamp" not in pod["metadata"]]
@@ -345,11 +333,6 @@ def _class_of(document: Document) -> DelayClass | None:
         return None
     assert isinstance(parsed, DelayClass)
     return parsed
-
-
-def saved_memory(cluster: Cluster) -> ScalingMemory | None:
-    """Read the memory of scaling as it was written down."""
-    return memory_in(cluster.record_document)
 
 
 def _component(document: Document) -> str | None:

@@ -12,6 +12,8 @@ from delaytopic_api.documents import BacklogStatus, ConditionType
 from delaytopic_api.relay import ShardState, ShardStatus
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, instant
 from delaytopic_operator.resources.identity import CONFIG_HASH
+from delaytopic_operator.scaling.signals import FleetSignals
+from delaytopic_operator.scaling.state import ScalingMemory
 
 _ENDED: Final = ("Succeeded", "Failed")
 _PULL_REASONS: Final = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
@@ -27,14 +29,25 @@ class RelayPage:
 
 
 @dataclass(frozen=True)
-class Fleet:
-    """The relays of one DelayTopic: the Deployment, its pods, and the pages of those that answer."""
+class FleetFacts:
+    """The relays of one DelayTopic, which change by the second: the Deployment, its pods, the pages of those that
+    answer, and what scaling knows of them.
+    """
 
     deployment: Mapping[str, Any] | None
     pods: Sequence[Mapping[str, Any]]
-    pages: Sequence[RelayPage]
-    partitions: int | None
+    pages: Sequence[RelayPage] = ()
+    partitions: int | None = None
     """The number of the source's partitions; None while it is not known."""
+    gone: frozenset[str] = frozenset()
+    """The pods of relays that have gone or ended since the last look, by name."""
+    signals: FleetSignals | None = None
+    memory: ScalingMemory | None = None
+    """The memory of scaling in this process; None: nothing yet."""
+    saved_memory: ScalingMemory | None = None
+    """The memory of scaling, as written down."""
+    asked_for_ms: int | None = None
+    """The time that the look was asked for; with too much to do it comes later. None: it was asked for now."""
 
     @property
     def desired(self) -> int:
@@ -90,7 +103,7 @@ class Fleet:
         return self.partitions is not None and len(known) >= self.partitions
 
     @property
-    def of_template(self) -> Fleet:
+    def of_template(self) -> FleetFacts:
         """Return the same with the pages of those alone that run with the configuration that the Deployment names."""
         template = (self.deployment or {}).get("spec", {}).get("template") or {}
         known = {pod["metadata"]["name"] for pod in self.pods if _config_hash(pod) == _config_hash(template)}
@@ -125,7 +138,7 @@ def _config_hash(pod: Mapping[str, Any]) -> str | None:
 _UNKNOWING: Final = (ShardState.RECOVERING, ShardState.REPLAYING, ShardState.FAILED)
 
 
-def quota_condition(fleet: Fleet) -> Condition | None:
+def quota_condition(fleet: FleetFacts) -> Condition | None:
     """Return BackendReady for a DelayTopic that has used up what it may keep in Redis; None if it has not.
 
     It is no fault of the backend, and what waits is delivered: the status stays True.
@@ -142,7 +155,7 @@ def quota_condition(fleet: Fleet) -> Condition | None:
     return Condition(ConditionType.BACKEND_READY, TRUE, "RedisQuotaReached", message)
 
 
-def backlog(fleet: Fleet, look_ahead_ms: int) -> BacklogStatus | None:
+def backlog(fleet: FleetFacts, look_ahead_ms: int) -> BacklogStatus | None:
     """Return `status.backlog`, or None when no relay answers."""
     statuses = [page.status for page in fleet.pages if page.status]
     if not statuses:
@@ -163,7 +176,7 @@ def backlog(fleet: Fleet, look_ahead_ms: int) -> BacklogStatus | None:
     )
 
 
-def availability(fleet: Fleet) -> Condition:
+def availability(fleet: FleetFacts) -> Condition:
     """Judge if there are relays that work; the reason is that of the pod that is worst off."""
     type_ = ConditionType.RELAY_AVAILABLE
     if fleet.deployment is None:
@@ -176,7 +189,7 @@ def availability(fleet: Fleet) -> Condition:
     return Condition(type_, TRUE, "RelaysReady", f"{fleet.ready} of {fleet.desired} relays are ready")
 
 
-def punctuality(fleet: Fleet, precision_ms: int, now_ms: int) -> Condition:
+def punctuality(fleet: FleetFacts, precision_ms: int, now_ms: int) -> Condition:
     """Judge if what is due was delivered within precision."""
     type_ = ConditionType.DELIVERING_ON_TIME
     statuses = [page.status for page in fleet.pages if page.status]
@@ -207,7 +220,7 @@ def _clocks(statuses: Sequence[RelayStatus]) -> str | None:
     return f"{min(said)}{more}" if said else None
 
 
-def _problem(fleet: Fleet) -> tuple[str, str]:
+def _problem(fleet: FleetFacts) -> tuple[str, str]:
     assert fleet.deployment is not None
     for condition in fleet.deployment.get("status", {}).get("conditions", ()):
         if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":

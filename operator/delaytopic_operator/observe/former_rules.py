@@ -10,7 +10,7 @@ from delaytopic_api.documents import MOST_FORMER, FormerRulesStatus
 from delaytopic_api.relay import FormerRules
 from delaytopic_api.values import Dialect, Duration, Ids
 from delaytopic_operator.model.conditions import instant
-from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.fleet import FleetFacts
 
 _MOST_ALLOWED: Final = 16
 _LONGEST_GLOB: Final = 255
@@ -28,7 +28,7 @@ class _Rules(NamedTuple):
     allowed_topics: tuple[str, ...]
 
 
-def former_rules(fleet: Fleet) -> list[FormerRulesStatus]:
+def former_rules(fleet: FleetFacts) -> list[FormerRulesStatus]:
     """Return each of them once, of all partitions that relays speak of, the oldest first."""
     of_partitions: dict[_Rules, list[FormerRules]] = defaultdict(list)
     for shard in fleet.shards.values():

@@ -16,12 +16,10 @@ from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import RouteRecord
 from delaytopic_operator.model.rollouts import NoTurn, Rollouts
 from delaytopic_operator.observe.audit_verdict import AuditVerdict, VerdictMessage
-from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.fleet import FleetFacts
 from delaytopic_operator.resources import RelayIdentity
 from delaytopic_operator.rules.revoked import Revoked
 from delaytopic_operator.rules.validate import Accepted, Refusal, relay_namespace
-from delaytopic_operator.scaling.signals import FleetSignals
-from delaytopic_operator.scaling.state import ScalingMemory
 from delaytopic_operator.topics.desired import Bucket
 from delaytopic_operator.topics.strimzi import StrimziTopics
 from delaytopic_process.open_transactions import OpenTransaction
@@ -105,12 +103,9 @@ class _OfObject:
 
 
 @dataclass(frozen=True)
-class Observation(_OfObject):
-    """One look at one DelayTopic, in which `topics`, `backend` and `signals` are as far as they could be had."""
+class RouteFacts(_OfObject):
+    """What is declared and written down of a DelayTopic: it changes when somebody writes."""
 
-    key: Key
-    now_ms: int
-    config: OperatorConfig
     document: Document | None
     """The DelayTopic; None when it is gone, on the API server's own word."""
     namespace: NamespaceFacts | None
@@ -120,7 +115,6 @@ class Observation(_OfObject):
     record_problem: Problem | None
     objects: Sequence[dict[str, Any]]
     """The objects that the operator made for it, without its record and pods."""
-    fleet: Fleet
     kube_cluster: str | None = None
     """The mark of this Kubernetes cluster, which relays' names in their group end with; None: it is not known."""
     revoked: Revoked | None = None
@@ -130,30 +124,8 @@ class Observation(_OfObject):
     secrets_version: str = ""
     """Changes with what they hold."""
     secrets_problem: Problem | None = None
-    topics: Topics | None = None
-    topics_problem: Problem | None = None
-    backend: Condition | None = None
-    """The condition about Redis; None: nothing, or there is none."""
-    signals: FleetSignals | None = None
-    memory: ScalingMemory | None = None
-    """The memory of scaling in this process; None: nothing yet."""
-    saved_memory: ScalingMemory | None = None
-    """The memory of scaling, as written down."""
-    asked_for_ms: int | None = None
-    """The time that the look was asked for; with too much to do it comes later. None: it was asked for now."""
     unreachable_since_ms: int | None = None
-    slo: AuditVerdict | None = None
-    """The verdict of the last audit."""
-    served: VerdictMessage | None = None
-    """The verdict that the audit has served last."""
-    audit_failure: str | None = None
-    """The reason why the audit that it is part of cannot be set up."""
-    audit_job: Mapping[str, Any] | None = None
-    """The CronJob of the audit that it is part of; None: there is none."""
-    committed: CommittedOffsets | None = None
-    """None where there was no reason to ask."""
-    gone_relays: frozenset[str] = frozenset()
-    """The pods of relays that have gone or ended since the last look, by name."""
+    """The time since when one that goes cannot be accounted for; None: it can be."""
     rollouts: Rollouts = NO_ROLLOUTS
     """The DelayTopics whose relays start anew just now, and the images with which no further ones do."""
     no_turn: NoTurn | None = None
@@ -201,6 +173,38 @@ class Observation(_OfObject):
     def goes_with_namespace(self) -> bool:
         """True if it is being deleted because its namespace is, which must wait for nobody."""
         return self.is_going and (self.namespace is None or self.namespace.terminates)
+
+
+@dataclass(frozen=True)
+class AuditFacts:
+    """What the audit that a DelayTopic is part of has told."""
+
+    slo: AuditVerdict | None = None
+    """The verdict of the last audit."""
+    served: VerdictMessage | None = None
+    """The verdict that the audit has served last."""
+    failure: str | None = None
+    """The reason why the audit cannot be set up."""
+    job: Mapping[str, Any] | None = None
+    """The CronJob of the audit; None: there is none."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One look at one DelayTopic, in which its topics, its backend and its relays are as far as they could be had."""
+
+    key: Key
+    now_ms: int
+    config: OperatorConfig
+    route: RouteFacts
+    fleet: FleetFacts
+    audit: AuditFacts = AuditFacts()
+    topics: Topics | None = None
+    topics_problem: Problem | None = None
+    backend: Condition | None = None
+    """The condition about Redis; None: nothing, or there is none."""
+    committed: CommittedOffsets | None = None
+    """None where there was no reason to ask."""
 
 
 @dataclass(frozen=True)
@@ -253,9 +257,9 @@ class AuditObservation:
 def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:
     """Name the relays' place: beside an object with a connection of its own, else where the class says."""
     namespace = relay_namespace(seen.key, accepted.delay_class, seen.config)
-    uid = str(seen.metadata.get("uid", ""))
+    uid = str(seen.route.metadata.get("uid", ""))
     owned = accepted.delay_class is None
-    return RelayIdentity(seen.key, uid, namespace, owned=owned, kube_cluster=seen.kube_cluster)
+    return RelayIdentity(seen.key, uid, namespace, owned=owned, kube_cluster=seen.route.kube_cluster)
 
 
 def is_paused(seen: Observation) -> bool:
@@ -263,20 +267,24 @@ def is_paused(seen: Observation) -> bool:
 
     A namespace that is being deleted waits for nobody, and nobody keeps a right by the annotation that was taken away.
     """
-    return seen.annotations.get(PAUSE) == "true" and not seen.goes_with_namespace and not seen.is_suspended
+    return (
+        seen.route.annotations.get(PAUSE) == "true"
+        and not seen.route.goes_with_namespace
+        and not seen.route.is_suspended
+    )
 
 
 def policy_of(seen: Observation) -> DeletionPolicy:
     """Return what the object says; nothing is removed by a record that cannot be read or may be somebody else's."""
-    spec = (seen.document or {}).get("spec") or {}
+    spec = (seen.route.document or {}).get("spec") or {}
     policy = DeletionPolicy(spec.get("deletionPolicy", DeletionPolicy.DRAIN))
-    unsafe = seen.record_problem is not None or _is_of_former_namespace(seen)
+    unsafe = seen.route.record_problem is not None or _is_of_former_namespace(seen)
     return DeletionPolicy.RETAIN if policy is DeletionPolicy.DELETE and unsafe else policy
 
 
 def _is_of_former_namespace(seen: Observation) -> bool:
     """Tell whether the record is that of a namespace of the same name that somebody else may have had."""
-    record, namespace = seen.record, seen.namespace
+    record, namespace = seen.route.record, seen.route.namespace
     return record is not None and namespace is not None and record.namespace_uid != namespace.uid
 
 

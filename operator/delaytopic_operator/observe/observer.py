@@ -17,9 +17,10 @@ from delaytopic_operator.model.offsets_backup import is_too_large
 from delaytopic_operator.model.reconciliation import Key, audit_key
 from delaytopic_operator.model.rollouts import Rollouts
 from delaytopic_operator.observe.audit_verdict import VerdictMessage, last_verdict, without_audit
-from delaytopic_operator.observe.cluster import Cluster, ClusterObserver, saved_memory
-from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.cluster import ClusterObserver
+from delaytopic_operator.observe.fleet import FleetFacts
 from delaytopic_operator.observe.observation import (
+    AuditFacts,
     CommittedOffsets,
     Observation,
     Problem,
@@ -32,8 +33,7 @@ from delaytopic_operator.observe.rollouts import RolloutTracker
 from delaytopic_operator.observe.told_verdicts import ToldVerdicts
 from delaytopic_operator.observe.topics import TopicsObserver, TopicsSeen, problem_of
 from delaytopic_operator.resources.audits import cron_job_of, report_address
-from delaytopic_operator.rules.validate import Accepted
-from delaytopic_operator.scaling.signals import FleetSignals, gather
+from delaytopic_operator.scaling.signals import gather
 
 NOTHING_KNOWN: Final = TopicsSeen()
 
@@ -63,27 +63,13 @@ class Observer:
 
     def observe(self, key: Key, now_ms: int) -> Observation:
         """Observe one DelayTopic; raises `OperatorError` when the API server cannot be asked."""
-        cluster = self._cluster.observe(key, now_ms)
-        seen = Observation(
-            key=key,
-            now_ms=now_ms,
-            config=self._config,
-            document=cluster.document,
-            namespace=cluster.namespace,
-            verdict=cluster.verdict,
-            record=cluster.record,
-            record_problem=cluster.record_problem,
-            objects=cluster.objects,
-            fleet=Fleet(None, cluster.pods, (), None),
-            kube_cluster=cluster.kube_cluster,
-            revoked=cluster.revoked,
-            saved_memory=saved_memory(cluster),
-        )
-        if seen.document is None:
+        route, fleet = self._cluster.observe(key, now_ms)
+        seen = Observation(key, now_ms, self._config, route, fleet)
+        if seen.route.document is None:
             self._topics.forget(seen.key)
         if is_paused(seen):
             return seen
-        seen = self._with_fleet(seen, cluster)
+        seen = self._with_fleet(seen)
         return self._with_committed(self._with_unreachable(self._with_gone_relays(seen)))
 
     def judged_by(self, key: Key) -> Hashable:
@@ -101,26 +87,25 @@ class Observer:
 
         Raises `OperatorError` when the API server cannot be asked.
         """
-        accepted = seen.accepted
+        accepted = seen.route.accepted
         assert accepted is not None
-        if not self._cluster.is_as_before(seen) or self._audit(seen) != (seen.served, seen.audit_failure):
+        if not self._cluster.is_as_before(seen) or self._audit(seen) != (seen.audit.served, seen.audit.failure):
             return None
         topics = self._topics.observe(seen, accepted, members=False)
         if topics.problem is not None or self._learn_cluster(seen, topics):
             return None
-        fleet = self._cluster.pages(seen)
-        signals = _signals(seen, fleet, topics)
-        seen = replace(seen, fleet=fleet, topics=topics.topics, backend=topics.backend, signals=signals)
+        fleet = _with_signals(seen, self._cluster.pages(seen), topics)
+        seen = replace(seen, fleet=fleet, topics=topics.topics, backend=topics.backend)
         return None if self._offsets.is_due(seen) else seen
 
     def refreshed(self, seen: Observation) -> Observation:
         """Observe the topics anew: nothing is changed on the word of a minute ago."""
-        if seen.accepted is None or seen.topics is None:
+        if seen.route.accepted is None or seen.topics is None:
             return seen
-        topics = self._topics.observe(seen, seen.accepted, fresh=True)
+        topics = self._topics.observe(seen, seen.route.accepted, fresh=True)
         self._learn_cluster(seen, topics)
-        verdict = self._cluster.validated(seen)
-        return replace(seen, topics=topics.topics, topics_problem=topics.problem, verdict=verdict)
+        seen = replace(seen, route=replace(seen.route, verdict=self._cluster.validated(seen)))
+        return replace(seen, topics=topics.topics, topics_problem=topics.problem)
 
     def _learn_cluster(self, seen: Observation, topics: TopicsSeen) -> bool:
         """Remember what Kafka calls itself; return whether that is news.
@@ -147,75 +132,77 @@ class Observer:
     def _with_gone_relays(self, seen: Observation) -> Observation:
         with self._lock:
             before = self._relays.get(seen.key, frozenset())
-        return replace(seen, gone_relays=before - seen.fleet.living)
+        return replace(seen, fleet=replace(seen.fleet, gone=before - seen.fleet.living))
 
     def unreachable(self, key: Key, now_ms: int) -> None:
         """Remember that a backlog could not be removed, from now on at the latest."""
         with self._lock:
             self._unreachable_since.setdefault(key, now_ms)
 
-    def _with_fleet(self, seen: Observation, cluster: Cluster) -> Observation:
-        topics = NOTHING_KNOWN
-        if isinstance(cluster.verdict, Accepted):
-            secrets, version, problem = self._cluster.secrets(cluster, seen, seen.now_ms)
-            seen = replace(seen, secrets=secrets, secrets_version=version, secrets_problem=problem)
-            if problem is None:
-                topics = self._topics.observe(seen, cluster.verdict)
+    def _with_fleet(self, seen: Observation) -> Observation:
+        topics, accepted = NOTHING_KNOWN, seen.route.accepted
+        if accepted is not None:
+            seen = self._cluster.with_secrets(seen, accepted)
+            if seen.route.secrets_problem is None:
+                topics = self._topics.observe(seen, accepted)
                 if self._learn_cluster(seen, topics):
-                    seen = replace(seen, verdict=self._cluster.validated(seen))
-        fleet = self._cluster.fleet(cluster, topics.partitions or _known_partitions(seen))
+                    seen = replace(seen, route=replace(seen.route, verdict=self._cluster.validated(seen)))
+        fleet = replace(self._cluster.pages(seen), partitions=topics.partitions or _known_partitions(seen))
         return replace(
-            self._with_audit(seen),
-            fleet=fleet,
+            self._with_audit(replace(seen, route=replace(seen.route, rollouts=self.rollouts()))),
+            fleet=_with_signals(seen, fleet, topics),
             topics=topics.topics,
             topics_problem=topics.problem,
             backend=topics.backend,
-            signals=_signals(seen, fleet, topics),
-            rollouts=self.rollouts(),
         )
 
     def _with_audit(self, seen: Observation) -> Observation:
         """Add what the audit that it is part of has told."""
         served, failure = self._audit(seen)
-        written = seen.record.audited if seen.record is not None else None
-        slo = last_verdict(seen.status, seen.now_ms, served, written)
+        written = seen.route.record.audited if seen.route.record is not None else None
+        slo = last_verdict(seen.route.status, seen.now_ms, served, written)
         if slo is not None:
             slo = slo.with_report(report_address(seen.key, self._config.audit, slo.slo.get("report")))
-        seen = replace(seen, served=served, audit_failure=failure, audit_job=self._audit_job(seen))
-        return replace(seen, slo=slo if failure is None else without_audit(slo, failure))
+        slo = slo if failure is None else without_audit(slo, failure)
+        return replace(seen, audit=AuditFacts(slo, served, failure, self._audit_job(seen)))
 
     def _audit(self, seen: Observation) -> tuple[VerdictMessage | None, str | None]:
         """Return the verdict that the audit has served last, and why the audit cannot be set up."""
-        if seen.accepted is None:
+        if seen.route.accepted is None:
             return None, None
-        audit = audit_key(seen.key.namespace, seen.accepted.settings.class_name)
+        audit = audit_key(seen.key.namespace, seen.route.accepted.settings.class_name)
         return self._told.message_of(audit, seen.key), self._told.failure_of(audit)
 
     def _audit_job(self, seen: Observation) -> Mapping[str, Any] | None:
-        if seen.accepted is None:
+        if seen.route.accepted is None:
             return None
-        namespace = identity_of(seen, seen.accepted).namespace
-        return self._store.get(CRON_JOB, namespace, cron_job_of(seen.accepted.settings, self._config))
+        namespace = identity_of(seen, seen.route.accepted).namespace
+        return self._store.get(CRON_JOB, namespace, cron_job_of(seen.route.accepted.settings, self._config))
 
     def _with_unreachable(self, seen: Observation) -> Observation:
         """Add since when an object that goes cannot be accounted for."""
-        removes = seen.is_going and policy_of(seen) is DeletionPolicy.DELETE and not seen.goes_with_namespace
-        known = not removes and ((seen.signals is not None and seen.signals.complete) or seen.fleet.complete)
+        removes = (
+            seen.route.is_going and policy_of(seen) is DeletionPolicy.DELETE and not seen.route.goes_with_namespace
+        )
+        known = not removes and (
+            (seen.fleet.signals is not None and seen.fleet.signals.complete) or seen.fleet.complete
+        )
         with self._lock:
-            if known or (seen.document is not None and not seen.is_going):
+            if known or (seen.route.document is not None and not seen.route.is_going):
                 self._unreachable_since.pop(seen.key, None)
                 return seen
-            if removes:
-                return replace(seen, unreachable_since_ms=self._unreachable_since.get(seen.key))
-            return replace(seen, unreachable_since_ms=self._unreachable_since.setdefault(seen.key, seen.now_ms))
+            if not removes:
+                self._unreachable_since.setdefault(seen.key, seen.now_ms)
+            since_ms = self._unreachable_since.get(seen.key)
+        return replace(seen, route=replace(seen.route, unreachable_since_ms=since_ms))
 
     def _with_committed(self, seen: Observation) -> Observation:
         """Add what the relays have committed, while there are none: Kafka will forget it."""
-        if seen.record is None or not self._offsets.is_due(seen):
+        if seen.route.record is None or not self._offsets.is_due(seen):
             return seen
         try:
-            connection, values = self._cluster.resolve_connection(seen.record, seen.now_ms)
-            read = self._topics.committed(seen.record, connection, values)
+            connection, values = self._cluster.resolve_connection(seen.route.record, seen.now_ms)
+            read = self._topics.committed(seen.route.record, connection, values)
         except OperatorError as error:
             return replace(seen, committed=CommittedOffsets(problem=problem_of(error)))
         if read is not None and is_too_large(read):
@@ -224,19 +211,20 @@ class Observer:
         return replace(seen, committed=CommittedOffsets(read))
 
 
-def _signals(seen: Observation, fleet: Fleet, topics: TopicsSeen) -> FleetSignals | None:
-    if seen.accepted is None or fleet.deployment is None:
-        return None
-    delay = seen.accepted.settings.schedule.fixed_delay
+def _with_signals(seen: Observation, fleet: FleetFacts, topics: TopicsSeen) -> FleetFacts:
+    """Add what scaling reads of pages and offsets."""
+    if seen.route.accepted is None or fleet.deployment is None:
+        return fleet
+    delay = seen.route.accepted.settings.schedule.fixed_delay
     statuses = [page.status for page in fleet.pages if page.status is not None]
     created = {pod["metadata"]["name"]: instant_ms(pod["metadata"]["creationTimestamp"]) for pod in fleet.pods}
     delay_ms = delay.ms if delay is not None else None
-    return gather(statuses, topics.offsets, seen.now_ms, pods=created, delay_ms=delay_ms)
+    return replace(fleet, signals=gather(statuses, topics.offsets, seen.now_ms, pods=created, delay_ms=delay_ms))
 
 
 def _known_partitions(seen: Observation) -> int | None:
     """Return the number of source partitions as it was seen last."""
-    if seen.record is not None and seen.record.source_partitions is not None:
-        return seen.record.source_partitions
-    count = (seen.status.get("source") or {}).get("partitions")
+    if seen.route.record is not None and seen.route.record.source_partitions is not None:
+        return seen.route.record.source_partitions
+    count = (seen.route.status.get("source") or {}).get("partitions")
     return int(count) if count is not None else None

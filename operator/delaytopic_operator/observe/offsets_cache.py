@@ -37,10 +37,10 @@ class OffsetsCache:
 
     def is_due(self, seen: Observation) -> bool:
         """Tell if offsets are to be read now."""
-        record, fleet, pods = seen.record, seen.fleet, bool(seen.fleet.living)
+        record, fleet, pods = seen.route.record, seen.fleet, bool(seen.fleet.living)
         if record is None or record.source is None or record.source.topic_id is None:
             return False
-        if seen.is_going:
+        if seen.route.is_going:
             return fleet.deployment is None and not pods
         if any(page.status is not None for page in fleet.pages) or _begins(seen):
             self._forget(seen.key)
@@ -69,6 +69,6 @@ class OffsetsCache:
 
 def _begins(seen: Observation) -> bool:
     """Tell if there have been no relays yet: what is kept of former ones is there already."""
-    record = seen.record
-    living = seen.document is not None and seen.fleet.deployment is None and not seen.fleet.pods
+    record = seen.route.record
+    living = seen.route.document is not None and seen.fleet.deployment is None and not seen.fleet.pods
     return living and record is not None and record.state is RecordState.ACTIVE

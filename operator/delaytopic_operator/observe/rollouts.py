@@ -14,7 +14,7 @@ from delaytopic_operator.model import kinds
 from delaytopic_operator.model.conditions import instant_ms
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.rollouts import Ended, Rollouts, stopped
-from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.fleet import FleetFacts
 from delaytopic_operator.resources import image_of
 from delaytopic_operator.resources.identity import IN_TURN
 
@@ -54,7 +54,7 @@ class RolloutTracker:
         if document is None or key is None:
             return
         self._relays.add(ref)
-        is_rolling = Fleet(document, (), (), None).rolling is not None
+        is_rolling = FleetFacts(document, (), (), None).rolling is not None
         if is_rolling and not _is_stuck(document):
             self._rolling[ref] = key
         elif IN_TURN in (document["metadata"].get("annotations") or {}):

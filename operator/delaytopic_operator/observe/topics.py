@@ -68,7 +68,7 @@ class TopicsObserver:
         try:
             cluster = self.cluster(seen, accepted)
             buckets = needed_buckets(settings)
-            view = cluster.view(topic_names(settings, seen.record, buckets), fresh=fresh)
+            view = cluster.view(topic_names(settings, seen.route.record, buckets), fresh=fresh)
             strimzi = self.strimzi(seen, accepted)
         except OperatorError as error:
             return TopicsSeen(problem=problem_of(error), backend=backend)
@@ -129,7 +129,7 @@ class TopicsObserver:
         known = self._others.get(seen.key)
         if known is not None and (not ask or 0 <= seen.now_ms - known[0] < MEMBERS_AGE_MS):
             return known[1]
-        found = other_clusters(cluster, group_id, seen.kube_cluster)
+        found = other_clusters(cluster, group_id, seen.route.kube_cluster)
         self._others[seen.key] = (seen.now_ms, found)
         return found
 
@@ -174,17 +174,17 @@ def other_clusters(cluster: KafkaCluster, group_id: str, mark: str | None) -> fr
 
 def secret_values(seen: Observation, accepted: Accepted) -> SecretValues:
     """Return the Secrets that were read, of the namespace where the relays run."""
-    return SecretValues(identity_of(seen, accepted).namespace, seen.secrets)
+    return SecretValues(identity_of(seen, accepted).namespace, seen.route.secrets)
 
 
 def _released(seen: Observation, cluster: KafkaCluster, view: KafkaView) -> frozenset[str]:
     """List bucket topics of a former backend that hold nothing any more."""
-    assert seen.accepted is not None
-    former = list(seen.record.buckets) if seen.record is not None else []
-    if not former or seen.accepted.settings.backend.type is BackendType.KAFKA_BUCKETS:
+    assert seen.route.accepted is not None
+    former = list(seen.route.record.buckets) if seen.route.record is not None else []
+    if not former or seen.route.accepted.settings.backend.type is BackendType.KAFKA_BUCKETS:
         return frozenset()
     offsets = cluster.offsets([name for name in former if view.find(name) is not None])
-    return hold_nothing(offsets, ids_name(seen.accepted.settings.backend.id))
+    return hold_nothing(offsets, ids_name(seen.route.accepted.settings.backend.id))
 
 
 def _for_scaling(

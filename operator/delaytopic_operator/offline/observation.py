@@ -38,11 +38,12 @@ from delaytopic_operator.model.record import (
     find_record,
     record_of,
 )
-from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.fleet import FleetFacts
 from delaytopic_operator.observe.observation import (
     NamespaceFacts,
     Observation,
     Problem,
+    RouteFacts,
     Topics,
     address_of,
     identity_of,
@@ -74,29 +75,28 @@ def observe(
     """Return the observation of a DelayTopic; `objects` None: those that were read."""
     state, document = view.state, view.topics[key]
     made = [each for each in state.made if owner_of(each) == key] if objects is None else list(objects)
-    seen = Observation(
-        key=key,
-        now_ms=view.now_ms,
-        config=_with_known_token(state.config, made),
+    route = RouteFacts(
         document=document,
         namespace=_facts(view, key),
         verdict=verdict,
         record=None,
         record_problem=None,
         objects=[each for each in made if not _is_record(each)],
-        fleet=Fleet(_deployment(made), (), (), _partitions(document)),
         # Users of a plan need not be able to read what the operator makes it from.
         kube_cluster=kube_cluster_of(_deployment(made)),
     )
+    fleet = FleetFacts(_deployment(made), (), partitions=_partitions(document))
+    seen = Observation(key, view.now_ms, _with_known_token(state.config, made), route, fleet)
     seen = _with_record(view, seen, verdict, live)
     if isinstance(verdict, Refusal):
         return _with_revoked(view, seen)
     seen = _with_signals(_with_topics(seen, verdict, live), verdict)
     files = connection_files(verdict.settings)
-    seen = replace(seen, secrets_version=secrets_version(files.read_once, {}))
+    seen = replace(seen, route=replace(seen.route, secrets_version=secrets_version(files.read_once, {})))
     wanted = desired_objects(seen, verdict, verdict.settings, replicas(seen, verdict.settings, decide_scaling(seen)))
-    compared = as_if_read(seen.objects, wanted, seen.secrets_version)
-    return replace(seen, objects=compared, fleet=replace(seen.fleet, deployment=_deployment(compared)))
+    compared = as_if_read(seen.route.objects, wanted, seen.route.secrets_version)
+    fleet = replace(seen.fleet, deployment=_deployment(compared))
+    return replace(seen, route=replace(seen.route, objects=compared), fleet=fleet)
 
 
 def _with_known_token(config: OperatorConfig, made: Sequence[Document]) -> OperatorConfig:
@@ -116,50 +116,50 @@ def _facts(view: ClusterView, key: Key) -> NamespaceFacts:
 
 def _with_revoked(view: ClusterView, seen: Observation) -> Observation:
     """Add the right that relays of a refused DelayTopic have no longer."""
-    if seen.record is None:
+    if seen.route.record is None:
         return seen
     labels = namespace_labels(view, view.topics[seen.key])
-    return replace(seen, revoked=revoked(seen.record, view.parsed_classes, labels))
+    return replace(seen, route=replace(seen.route, revoked=revoked(seen.route.record, view.parsed_classes, labels)))
 
 
 def _with_record(
     view: ClusterView, seen: Observation, verdict: Accepted | Refusal, live: LiveTopic | None
 ) -> Observation:
-    assert seen.namespace is not None
+    route, namespace = seen.route, seen.route.namespace
+    assert namespace is not None
     made, place = view.state.made, seen.config.namespace
     found = find_record(made, seen.key, place)
     if found is not None:
         try:
-            record = record_of(found, seen.key)
+            route = _in_namespace_of(route, record_of(found, seen.key))
         except RecordUnreadable as error:
-            return replace(seen, record_problem=Problem(error.reason, str(error), stalled=True))
-        return _in_namespace_of(replace(seen, record=record), record)
-    if seen.config.namespace in view.state.unseen and live is not None and live.status.get("source"):
+            route = replace(route, record_problem=Problem(error.reason, str(error), stalled=True))
+    elif seen.config.namespace in view.state.unseen and live is not None and live.status.get("source"):
         settings = verdict.settings if isinstance(verdict, Accepted) else live.settings
-        record = record_of_status(settings, seen.namespace.uid, live.status)
-        return replace(seen, record=record.model_copy(update={"rules": _live_rules(seen, live)}))
-    return seen
+        record = record_of_status(settings, namespace.uid, live.status)
+        route = replace(route, record=record.model_copy(update={"rules": _live_rules(seen, live)}))
+    return replace(seen, route=route)
 
 
 def _live_rules(seen: Observation, live: LiveTopic) -> DeclaredRules:
     """Return the rules in the cluster, declared when the relays' configuration says, as far as that may be read."""
     rules = taken_over(declared(None, live.settings, seen.now_ms), seen.now_ms)
-    config = _live_config(seen.objects)
+    config = _live_config(seen.route.objects)
     said_ms = config.schedule.declared_ms if config is not None else None
     return rules.model_copy(update={"declared_ms": said_ms}) if said_ms is not None else rules
 
 
-def _in_namespace_of(seen: Observation, record: RouteRecord) -> Observation:
-    """Take a namespace that may not be read to be that of the record."""
-    assert seen.namespace is not None
-    if seen.namespace.uid != NOT_YET_KNOWN:
-        return seen
-    return replace(seen, namespace=replace(seen.namespace, uid=record.namespace_uid))
+def _in_namespace_of(route: RouteFacts, record: RouteRecord) -> RouteFacts:
+    """Add the record; a namespace that may not be read is taken to be that of the record."""
+    namespace = route.namespace
+    assert namespace is not None
+    known = namespace if namespace.uid != NOT_YET_KNOWN else replace(namespace, uid=record.namespace_uid)
+    return replace(route, record=record, namespace=known)
 
 
 def _with_topics(seen: Observation, accepted: Accepted, live: LiveTopic | None) -> Observation:
     settings = accepted.settings
-    kafka = assumed_view(settings, accepted.topic.spec, seen.record, live)
+    kafka = assumed_view(settings, accepted.topic.spec, seen.route.record, live)
     topics = Topics(kafka, needed_buckets(settings))
     if settings.topic_provisioning is TopicProvisioning.STRIMZI_KAFKA_TOPIC and settings.connection is not None:
         namespace = identity_of(seen, accepted).namespace
@@ -174,7 +174,7 @@ def _with_signals(seen: Observation, accepted: Accepted) -> Observation:
     may_sleep = scaling.mode is AutoscalingMode.OPERATOR and scaling.scale_to_zero is not ScaleToZero.NEVER
     if seen.fleet.deployment is None or (may_sleep and seen.fleet.desired == 0):
         return seen
-    return replace(seen, signals=gather([], None, seen.now_ms))
+    return replace(seen, fleet=replace(seen.fleet, signals=gather([], None, seen.now_ms)))
 
 
 def _deployment(objects: Iterable[Document]) -> Document | None:

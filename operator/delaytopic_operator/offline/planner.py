@@ -189,7 +189,7 @@ def _objects(key: Key, verdict: Accepted, before: ClusterView, after: ClusterVie
         return []
     formerly = judge(before, key)
     assert isinstance(formerly, Accepted)
-    return simulate(observe(before, key, formerly, live, [])).seen.objects
+    return simulate(observe(before, key, formerly, live, [])).seen.route.objects
 
 
 def _has_record(key: Key, before: ClusterView) -> bool:

@@ -29,7 +29,6 @@ from delaytopic_operator.decide.relay_configs import config_place, is_relay_conf
 from delaytopic_operator.model.kafka_view import KafkaView
 from delaytopic_operator.model.kinds import KAFKA_TOPIC
 from delaytopic_operator.model.record import record_document, record_name
-from delaytopic_operator.observe.fleet import Fleet
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.offline.changes import NOT_SET, shown
 from delaytopic_operator.offline.documents import Document
@@ -74,7 +73,8 @@ def after(seen: Observation, action: Action) -> Observation:
         case AddFinalizer() | RemoveFinalizer():
             return _held(seen, [FINALIZER] if isinstance(action, AddFinalizer) else [])
         case WriteRecord(record, memory):
-            return replace(seen, record=record, saved_memory=memory)
+            fleet = replace(seen.fleet, saved_memory=memory)
+            return replace(seen, route=replace(seen.route, record=record), fleet=fleet)
         case DoTopic(step):
             return _with_topic(seen, step)
         case Apply(document):
@@ -90,14 +90,14 @@ def after(seen: Observation, action: Action) -> Observation:
 def _is_done(action: Action, seen: Observation) -> bool:
     """Tell whether the action only writes what is there already."""
     if isinstance(action, WriteRecord):
-        return action.record == seen.record
-    return isinstance(action, Apply) and action.document in seen.objects
+        return action.record == seen.route.record
+    return isinstance(action, Apply) and action.document in seen.route.objects
 
 
 def _held(seen: Observation, finalizers: list[str]) -> Observation:
-    assert seen.document is not None
-    metadata = {**seen.metadata, "finalizers": finalizers}
-    return replace(seen, document={**seen.document, "metadata": metadata})
+    assert seen.route.document is not None
+    metadata = {**seen.route.metadata, "finalizers": finalizers}
+    return replace(seen, route=replace(seen.route, document={**seen.route.document, "metadata": metadata}))
 
 
 def _with_topic(seen: Observation, step: TopicAction) -> Observation:
@@ -125,25 +125,26 @@ def _with_view(seen: Observation, view: KafkaView) -> Observation:
 
 
 def _is_source(seen: Observation, topic: str) -> bool:
-    return seen.accepted is not None and seen.accepted.settings.source.topic == topic
+    return seen.route.accepted is not None and seen.route.accepted.settings.source.topic == topic
 
 
 def _with_object(seen: Observation, document: Document) -> Observation:
     seen = _without_object(seen, document)
-    seen = replace(seen, objects=[*seen.objects, document])
+    seen = replace(seen, route=replace(seen.route, objects=[*seen.route.objects, document]))
     if document["kind"] == KAFKA_TOPIC.name:
         return _with_kafka_topic(seen, document)
     return _with_deployment(seen, document) if document["kind"] == "Deployment" else seen
 
 
 def _without_object(seen: Observation, document: Document) -> Observation:
-    kept = [each for each in seen.objects if _address(each) != _address(document)]
+    kept = [each for each in seen.route.objects if _address(each) != _address(document)]
     gone = document["kind"] == "Deployment"
-    return replace(_with_deployment(seen, None) if gone else seen, objects=kept)
+    seen = _with_deployment(seen, None) if gone else seen
+    return replace(seen, route=replace(seen.route, objects=kept))
 
 
 def _with_deployment(seen: Observation, document: Document | None) -> Observation:
-    return replace(seen, fleet=Fleet(document, (), (), seen.fleet.partitions))
+    return replace(seen, fleet=replace(seen.fleet, deployment=document, pods=(), pages=()))
 
 
 def _with_kafka_topic(seen: Observation, document: Document) -> Observation:
@@ -177,7 +178,7 @@ def _step(action: Action, seen: Observation, record_is_there: bool) -> Step:
             word = "Update" if record_is_there else "Create"
             return Step(word, place, "what is owned, kept beyond the DelayTopic", document=document)
         case Apply(document, differences, exists):
-            live = _live(document, seen.objects) if exists else _former_config(document, seen.objects)
+            live = _live(document, seen.route.objects) if exists else _former_config(document, seen.route.objects)
             # A configuration of another name is told by what it says.
             told = differences if exists else drift({"data": document.get("data")}, live or {})
             changes = list(_changes(document, live, told)) if live is not None else []

@@ -13,8 +13,8 @@ from delaytopic_operator.kafka.credentials import kafka_settings
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.observe.cluster import Cluster, ClusterObserver
-from delaytopic_operator.observe.observation import Problem
+from delaytopic_operator.observe.cluster import ClusterObserver
+from delaytopic_operator.observe.observation import Problem, RouteFacts
 from delaytopic_operator.observe.relay_pages import RelayPages
 from delaytopic_operator.observe.topics import problem_of
 from delaytopic_operator.recurring.deliveries import asked_after
@@ -56,11 +56,11 @@ class RecurringObserver:
         self, key: Key, now_ms: int
     ) -> tuple[Source | Hindrance, KafkaCluster | None, Sequence[Mapping[str, Any]]]:
         try:
-            found = self._cluster.observe(key, now_ms)
+            found, fleet = self._cluster.observe(key, now_ms)
             hindrance = _hindrance(key, found)
             if hindrance is not None:
-                return hindrance, None, found.pods
-            return *self._reached(found, now_ms), found.pods
+                return hindrance, None, fleet.pods
+            return *self._reached(found, now_ms), fleet.pods
         except NamespaceTerminating as error:
             return Hindrance(problem_of(error), is_gone=True), None, ()
         except OperatorError as error:
@@ -76,7 +76,7 @@ class RecurringObserver:
             return None
         return self._occurrences.latest(key, document["metadata"]["uid"], pods, known_ms) if known_ms else None
 
-    def _reached(self, found: Cluster, now_ms: int) -> tuple[Source | Hindrance, KafkaCluster | None]:
+    def _reached(self, found: RouteFacts, now_ms: int) -> tuple[Source | Hindrance, KafkaCluster | None]:
         record, document = found.record, found.document
         assert record is not None
         assert record.source is not None
@@ -92,7 +92,7 @@ class RecurringObserver:
         return Source(topic.name, topic.topic_id, topic.partitions, uid, found.verdict.settings), kafka
 
 
-def _hindrance(key: Key, found: Cluster) -> Hindrance | None:
+def _hindrance(key: Key, found: RouteFacts) -> Hindrance | None:
     if (reason := hindrance(key, found.document, found.verdict)) is not None:
         return reason
     if found.record is None or found.record.source is None:

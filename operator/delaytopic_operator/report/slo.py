@@ -45,9 +45,9 @@ class Sample(NamedTuple):
 def slo_samples(seen: Observation) -> list[Sample]:
     """Return the gauges of a DelayTopic that is there."""
     # While it is paused nothing was looked at, and all is as it was.
-    written = seen.record.audited if seen.record is not None else None
-    slo = parsed_slo(seen.slo.slo) if seen.slo is not None else known_slo(seen.status, written)
-    found = list(_asked(seen.accepted.settings)) if seen.accepted is not None else []
+    written = seen.route.record.audited if seen.route.record is not None else None
+    slo = parsed_slo(seen.audit.slo.slo) if seen.audit.slo is not None else known_slo(seen.route.status, written)
+    found = list(_asked(seen.route.accepted.settings)) if seen.route.accepted is not None else []
     due_ms = _audit_due_ms(seen, slo)
     if due_ms is not None:
         found.append(Sample(names.SLO_AUDIT_DUE, (), due_ms / 1_000))
@@ -68,9 +68,9 @@ def _asked(settings: Settings) -> Iterator[Sample]:
 
 def _audit_due_ms(seen: Observation, slo: AuditedSlo | None) -> int | None:
     """Return when a verdict is missing; None where no audit is to be."""
-    if seen.accepted is None or seen.is_going:
+    if seen.route.accepted is None or seen.route.is_going:
         return None
-    of_class = seen.accepted.delay_class
+    of_class = seen.route.accepted.delay_class
     audit = audit_key(seen.key.namespace, of_class.metadata.name if of_class is not None else None)
     schedule = schedule_of(audit, of_class, seen.config)
     gap_ms = longest_gap_ms(schedule) if schedule is not None else None
@@ -84,8 +84,10 @@ def _last_audit_ms(seen: Observation, slo: AuditedSlo | None) -> int:
     """Return when it was audited last; before the first time, since when it is to be audited."""
     if slo is not None and slo.audited_at is not None:
         return round(slo.audited_at.timestamp() * 1_000)
-    made = seen.audit_job["metadata"] if seen.audit_job is not None else {}
-    created = [metadata["creationTimestamp"] for metadata in (made, seen.metadata) if metadata.get("creationTimestamp")]
+    made = seen.audit.job["metadata"] if seen.audit.job is not None else {}
+    created = [
+        metadata["creationTimestamp"] for metadata in (made, seen.route.metadata) if metadata.get("creationTimestamp")
+    ]
     # Whichever came later: an audit that others had before, or a DelayTopic that had none.
     return max(map(instant_ms, created), default=seen.now_ms)
 

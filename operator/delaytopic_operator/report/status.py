@@ -51,8 +51,8 @@ AT_LEAST_ONE = 1
 
 def status_document(seen: Observation, plan: Plan, *, dry_run: bool = False) -> dict[str, Any]:
     """Make the document to apply as the status."""
-    previous: Sequence[Mapping[str, Any]] = seen.status.get("conditions") or ()
-    generation = seen.metadata.get("generation")
+    previous: Sequence[Mapping[str, Any]] = seen.route.status.get("conditions") or ()
+    generation = seen.route.metadata.get("generation")
     if any(condition.type is ConditionType.PAUSED for condition in plan.conditions):
         return _document(seen, _paused(seen, plan))
     conditions = summed_up(plan.conditions, plan.progress, suspended=plan.suspended)
@@ -92,22 +92,22 @@ def _told_ms(live: Mapping[str, Any]) -> int | None:
 
 
 def _document(seen: Observation, status: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = {"name": seen.key.name, "namespace": seen.key.namespace, "uid": seen.metadata.get("uid")}
+    metadata = {"name": seen.key.name, "namespace": seen.key.namespace, "uid": seen.route.metadata.get("uid")}
     return {"apiVersion": API_VERSION, "kind": "DelayTopic", "metadata": metadata, "status": dict(status)}
 
 
 def _paused(seen: Observation, plan: Plan) -> dict[str, Any]:
     """Keep the status as it was, and add that it is paused: nothing was looked at."""
     transient = (ConditionType.PAUSED, ConditionType.RECONCILING)
-    before = [each for each in seen.status.get("conditions") or () if each.get("type") not in transient]
-    paused = [each for each in seen.status.get("conditions") or () if each.get("type") == ConditionType.PAUSED]
-    found = merged(paused, plan.conditions, seen.metadata.get("generation"), seen.now_ms)
-    generation = seen.metadata.get("generation")
-    return {**seen.status, "observedGeneration": generation, "conditions": [*before, *found]}
+    before = [each for each in seen.route.status.get("conditions") or () if each.get("type") not in transient]
+    paused = [each for each in seen.route.status.get("conditions") or () if each.get("type") == ConditionType.PAUSED]
+    found = merged(paused, plan.conditions, seen.route.metadata.get("generation"), seen.now_ms)
+    generation = seen.route.metadata.get("generation")
+    return {**seen.route.status, "observedGeneration": generation, "conditions": [*before, *found]}
 
 
 def _asked(seen: Observation) -> dict[str, str]:
-    asked = seen.annotations.get(REQUESTED)
+    asked = seen.route.annotations.get(REQUESTED)
     return {"lastHandledReconcileAt": asked} if asked else {}
 
 
@@ -158,7 +158,7 @@ class StatusWriter:
 
     def report(self, seen: Observation, plan: Plan, outcome: Outcome, *, dry_run: bool) -> None:
         """Status first, so that an event never tells what the status does not show yet."""
-        if seen.document is None:
+        if seen.route.document is None:
             self._written_ms.pop(seen.key, None)
             self._of_gone(seen, plan, outcome)
             return
@@ -167,21 +167,23 @@ class StatusWriter:
         plan = with_failure(plan, outcome)
         document = status_document(seen, plan, dry_run=dry_run)
         released = outcome.failure is None and any(isinstance(action, RemoveFinalizer) for action in plan.actions)
-        if not (seen.is_going and (released or (not plan.actions and not plan.conditions))):
+        if not (seen.route.is_going and (released or (not plan.actions and not plan.conditions))):
             try:
                 self._write(seen, document)
             except OperatorError:
                 # It is not done again, so that nobody would ever tell of it.
-                self._events.tell(seen.document, outcome.events)
+                self._events.tell(seen.route.document, outcome.events)
                 raise
-        transitions = transition_events(seen.status.get("conditions") or (), document["status"].get("conditions") or ())
-        self._events.tell(seen.document, [*outcome.events, *self._planned(plan, outcome), *transitions])
+        transitions = transition_events(
+            seen.route.status.get("conditions") or (), document["status"].get("conditions") or ()
+        )
+        self._events.tell(seen.route.document, [*outcome.events, *self._planned(plan, outcome), *transitions])
 
     def _write(self, seen: Observation, document: dict[str, object]) -> None:
         # What drains is counted in the status at each look: each tenth that has left is told once.
-        interval_ms = 0 if seen.is_going else self._config.status_interval.ms
+        interval_ms = 0 if seen.route.is_going else self._config.status_interval.ms
         written_ms = self._written_ms.get(seen.key)
-        if not worth_writing(document, seen.status, seen.now_ms, interval_ms, written_ms):
+        if not worth_writing(document, seen.route.status, seen.now_ms, interval_ms, written_ms):
             return
         try:
             self._kube.apply_status(document, STATUS_MANAGER)
@@ -235,9 +237,9 @@ class StatusMetrics:
     def update(self, seen: Observation, plan: Plan, outcome: Outcome) -> None:
         """Say how it stands after a reconciliation."""
         if not is_paused(seen):
-            stopped = seen.rollouts.stopped.items()
+            stopped = seen.route.rollouts.stopped.items()
             self._metrics.set_stopped_rollouts({image: len(failed) for image, failed in stopped})
-        if seen.document is not None:
+        if seen.route.document is not None:
             self._living(seen, with_failure(plan, outcome))
             return
         self._metrics.forget(seen.key)
@@ -267,7 +269,7 @@ def _per_second(crest: Crest) -> float:
 
 def left_behind(seen: Observation, plan: Plan, outcome: Outcome) -> RouteRecord | None:
     """The record after a reconciliation."""
-    record = seen.record
+    record = seen.route.record
     for action in plan.actions:
         if action is outcome.failed:
             break

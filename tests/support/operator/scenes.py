@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from delaytopic_api import DelayClass, RelayStatus, load_document
@@ -14,8 +14,8 @@ from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.model.declared_rules import declared, taken_over
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.record import Role, RouteRecord, TopicRecord, begin_record
-from delaytopic_operator.observe.fleet import Fleet, RelayPage
-from delaytopic_operator.observe.observation import NamespaceFacts, Observation
+from delaytopic_operator.observe.fleet import FleetFacts, RelayPage
+from delaytopic_operator.observe.observation import NamespaceFacts, Observation, RouteFacts
 from delaytopic_operator.resources import relays_name
 from delaytopic_operator.rules.validate import Accepted, QuotaUsage, Refusal, Subject, check
 
@@ -91,13 +91,13 @@ def page(pending: int, *, state: str = "Delivering", partitions: int = 1) -> Rel
     return RelayPage("relay-1", RelayStatus.model_validate(status))
 
 
-def fleet(pending: int | None) -> Fleet:
+def fleet(pending: int | None) -> FleetFacts:
     """One relay that says so; None: it does not answer."""
     pages = [page(pending)] if pending is not None else [RelayPage("relay-1", None, "does not answer")]
-    return Fleet(DEPLOYMENT, [POD], pages, 1)
+    return FleetFacts(DEPLOYMENT, [POD], pages, 1)
 
 
-NO_FLEET = Fleet(None, [], [], 1)
+NO_FLEET = FleetFacts(None, [], [], 1)
 
 
 def verdict(found: Mapping[str, Any] | None, *, has_class: bool = True) -> Accepted | Refusal | None:
@@ -126,17 +126,22 @@ def seen(
     terminates: bool = False,
     **changes: Any,
 ) -> Observation:
-    """A look at it; `changes` are fields of the observation."""
-    usual = Observation(
-        key=KEY,
-        now_ms=NOW_MS,
-        config=CONFIG,
+    """A look at it; `changes` are fields of the observation or of its facts."""
+    route = RouteFacts(
         document=found,
         namespace=NamespaceFacts(NAMESPACE_UID, {}, terminates),
         verdict=verdict(found, has_class=has_class),
         record=record(),
         record_problem=None,
         objects=[DEPLOYMENT],
-        fleet=fleet(pending),
     )
-    return replace(usual, **changes)
+    return altered(Observation(KEY, NOW_MS, CONFIG, route, fleet(pending)), **changes)
+
+
+def altered(seen: Observation, **changes: Any) -> Observation:
+    """Return the look with other fields: its own, those of its facts of the route, of the fleet or of the audit."""
+    for part in ("route", "fleet", "audit"):
+        facts = changes.pop(part, getattr(seen, part))
+        names = {each.name for each in fields(facts)} & changes.keys()
+        changes |= {part: replace(facts, **{name: changes.pop(name) for name in names})}
+    return replace(seen, **changes)

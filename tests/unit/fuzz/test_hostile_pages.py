@@ -17,7 +17,7 @@ from delaytopic_gateway.client.pending import report
 from delaytopic_gateway.client.relay_listing import RelayAnswer
 from delaytopic_gateway.documents import record_page
 from delaytopic_gateway.reach.text import pending_lines
-from delaytopic_operator.observe.fleet import Fleet, RelayPage, availability, backlog
+from delaytopic_operator.observe.fleet import FleetFacts, RelayPage, availability, backlog
 from delaytopic_operator.scaling.decision import decide
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_operator.scaling.state import ScalingMemory
@@ -92,7 +92,7 @@ def test_every_status_page_is_refused_or_decided_by(
                 counts["read"] += 1
             except ValueError:
                 counts["refused"] += 1
-        fleet = Fleet(None, [], [RelayPage(each.relay, each, None) for each in statuses], 2)
+        fleet = FleetFacts(None, [], [RelayPage(each.relay, each, None) for each in statuses], 2)
         (backlog(fleet, 600_000), availability(fleet), fleet.complete, fleet.pending, fleet.to_move)
         for policy in (POLICY, SLEEPY):
             memory = ScalingMemory()

@@ -46,8 +46,8 @@ class Looks:
         self.begun_ms = self._seen.now_ms
 
     def look(self) -> TopicsSeen:
-        assert self._seen.accepted is not None
-        topics = self._observer.observe(self._seen, self._seen.accepted)
+        assert self._seen.route.accepted is not None
+        topics = self._observer.observe(self._seen, self._seen.route.accepted)
         self._looked = replace(self._seen, topics=topics.topics)
         self._seen = replace(self._seen, now_ms=self._seen.now_ms + 2 * LASTS_MS)
         return topics

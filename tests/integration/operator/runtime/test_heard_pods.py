@@ -61,9 +61,10 @@ def test_relays_are_heard_from_where_the_operator_runs_them_alone(kube: KubeApi,
     for kind, component in (("Pod", "relay"), ("Deployment", "relay")):
         store.put(labelled(kind, place, key, component))
 
-    seen = ClusterObserver(kube, store, None, OperatorConfig(namespace=OPERATOR)).observe(key, 0)  # type: ignore[arg-type]
+    observer = ClusterObserver(kube, store, None, OperatorConfig(namespace=OPERATOR))  # type: ignore[arg-type]
+    _, fleet = observer.observe(key, 0)
 
-    heard = (len(seen.pods), seen.deployment is not None)
+    heard = (len(fleet.pods), fleet.deployment is not None)
     assert heard == ((0, False) if owner == "the tenant" else (1, True))
 
 

@@ -15,7 +15,7 @@ from tests.support.relay.process import wait_for
 from tests.support.servers.kafka_topics import KafkaTopics
 
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.fleet import FleetFacts
 from delaytopic_operator.resources.identity import relays_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.kubernetes, pytest.mark.nightly]
@@ -147,7 +147,7 @@ def test_an_upgraded_operator_starts_relays_anew_one_by_one(one_by_one: Platform
 
 def _rolling(platform: Platform) -> int:
     """Return how many Deployments of relays roll just now."""
-    fleets = [Fleet(each, (), (), None) for each in platform.objects("deployments")]
+    fleets = [FleetFacts(each, (), (), None) for each in platform.objects("deployments")]
     return sum(fleet.rolling is not None for fleet in fleets)
 
 

@@ -61,5 +61,5 @@ def test_a_backlog_from_before_is_told_until_it_is_delivered(
 def record_after(observation: Observation, actions: Any) -> RouteRecord:
     """As the pass leaves it."""
     written = [action.record for action in actions if isinstance(action, WriteRecord)]
-    assert observation.record is not None
-    return written[-1] if written else observation.record
+    assert observation.route.record is not None
+    return written[-1] if written else observation.route.record

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from tests.support.operator.scenes import (
     NO_FLEET,
     NOW_MS,
     POD,
+    altered,
     document,
     record,
     seen,
@@ -32,7 +32,7 @@ from delaytopic_operator.decide.plan import (
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 from delaytopic_operator.model.record import RecordState, RouteRecord, record_name
-from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.fleet import FleetFacts
 from delaytopic_operator.observe.observation import CommittedOffsets, Observation, Problem, Topics
 from delaytopic_operator.rules.validate import Refusal
 from delaytopic_operator.scaling.signals import FleetSignals, Reading
@@ -88,7 +88,7 @@ def without_relays(source_end: int, topic_id: str = "a-1") -> Observation:
     idle = {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 0}}
     return seen(
         document(),
-        fleet=Fleet(idle, [], [], 1),
+        fleet=FleetFacts(idle, [], [], 1),
         objects=[idle],
         topics=Topics(KafkaView({"shop.a": facts})),
         signals=FleetSignals(partitions=1, source_end=Reading(source_end, NOW_MS)),
@@ -134,7 +134,7 @@ CASES: list[tuple[str, Observation, list[str]]] = [
     ("confirmed", seen(document(**DELETE), pending=2), ["Retained 2", "Delete Deployment"]),
     (
         "confirmed, pods left",
-        seen(document(**DELETE), record=retained(2), objects=[], fleet=Fleet(None, [POD], [], 1)),
+        seen(document(**DELETE), record=retained(2), objects=[], fleet=FleetFacts(None, [POD], [], 1)),
         [],
     ),
     (
@@ -244,7 +244,7 @@ def test_a_record_that_was_copied_is_not_written_for_another() -> None:
 
 
 def test_relays_that_say_nothing_are_no_empty_backlog() -> None:
-    silent = replace(seen(document(), pending=None), unreachable_since_ms=NOW_MS)
+    silent = altered(seen(document(), pending=None), unreachable_since_ms=NOW_MS)
 
     assert "RemoveFinalizer" not in words(plan(silent))
     assert DEPLOYMENT["metadata"]["namespace"] == CONFIG.namespace

@@ -25,7 +25,7 @@ from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.kafka_view import Committed, KafkaView, TopicFacts
 from delaytopic_operator.model.offsets_backup import OffsetsBackup
 from delaytopic_operator.model.record import RecordState, Role, RouteRecord, TopicRecord
-from delaytopic_operator.observe.fleet import Fleet, RelayPage
+from delaytopic_operator.observe.fleet import FleetFacts, RelayPage
 from delaytopic_operator.observe.observation import CommittedOffsets, Observation, Problem, Topics
 from delaytopic_operator.observe.offsets_cache import AGAIN_MS, RETRY_MS, SILENT_MS, OffsetsCache
 
@@ -44,8 +44,8 @@ SETTINGS = {
     "retention.ms": "-1",
 }
 LARGER = {"shop.a.dlq": {"max.message.bytes": "1114124"}}
-IDLE = Fleet({**DEPLOYMENT, "spec": {"replicas": 0}}, [], [], 1)
-SILENT = Fleet(DEPLOYMENT, [POD], [RelayPage("relay-1", None, "does not answer")], 1)
+IDLE = FleetFacts({**DEPLOYMENT, "spec": {"replicas": 0}}, [], [], 1)
+SILENT = FleetFacts(DEPLOYMENT, [POD], [RelayPage("relay-1", None, "does not answer")], 1)
 DISCARD = {"delaytopic.dev/discard-retained": "delaytopic.shop.reminders"}
 
 
@@ -144,7 +144,7 @@ def test_what_relays_left_is_written_down(what: str, observation: Observation) -
 def test_an_object_that_goes_is_held_until_the_offsets_of_its_relays_are_written_down() -> None:
     first = plan(seen(document(), pending=0, record=kept(None)))
     retained = kept(None, RecordState.RETAINED)
-    pods = plan(away(document(), record=retained, fleet=Fleet(None, [POD], [], 1)))
+    pods = plan(away(document(), record=retained, fleet=FleetFacts(None, [POD], [], 1)))
     unanswered = plan(away(document(), record=retained, committed=AWAY))
     last = plan(away(document(), record=retained, committed=CommittedOffsets(BACKUP)))
 
@@ -253,7 +253,7 @@ def test_a_pod_that_has_ended_is_no_relay() -> None:
         away(record=None),
         away(record=record().with_role(Role.SOURCE, None)),
         away(),
-        away(document(), fleet=Fleet(None, [POD], [], 1)),
+        away(document(), fleet=FleetFacts(None, [POD], [], 1)),
         away(document(), fleet=IDLE),
     ],
     ids=["no record", "no source", "relays begin", "a relay ends", "relays may come back"],

@@ -12,6 +12,7 @@ from tests.support.operator.scenes import (
     DEPLOYMENT,
     NO_FLEET,
     NOW_MS,
+    altered,
     delay_class,
     document,
     record,
@@ -233,7 +234,7 @@ NO_TURN = NoTurn(CONFIG.images.relay)
 
 
 def test_a_changed_class_waits_for_its_turn_and_says_which_one_is_applied() -> None:
-    waiting = replace(_other_class(), no_turn=NO_TURN)
+    waiting = altered(_other_class(), no_turn=NO_TURN)
 
     decided = plan(waiting)
 
@@ -252,9 +253,9 @@ def test_when_it_is_its_turn_it_rolls() -> None:
 
 def test_relays_without_what_they_start_from_wait_for_nobody() -> None:
     other_class = _other_class()
-    left = [each for each in other_class.objects if each["kind"] != "ConfigMap"]
+    left = [each for each in other_class.route.objects if each["kind"] != "ConfigMap"]
 
-    decided = plan(replace(other_class, objects=left, no_turn=NO_TURN))
+    decided = plan(altered(other_class, objects=left, no_turn=NO_TURN))
 
     assert [each.document["kind"] for each in decided.actions if isinstance(each, Apply)] == ["ConfigMap", "Deployment"]
 
@@ -263,7 +264,9 @@ def test_what_its_author_changed_does_not_wait_for_a_turn() -> None:
     other_class = _other_class()
     status = {"effective": {"delayClass": "standard", "delayClassGeneration": 2}}
 
-    decided = plan(replace(other_class, document={**(other_class.document or {}), "status": status}, no_turn=NO_TURN))
+    decided = plan(
+        altered(other_class, document={**(other_class.route.document or {}), "status": status}, no_turn=NO_TURN)
+    )
 
     assert [action.document["kind"] for action in decided.actions if isinstance(action, Apply)] == [
         "ConfigMap",
@@ -275,10 +278,10 @@ def test_what_its_author_changed_does_not_wait_for_a_turn() -> None:
 def test_what_the_operator_itself_changes_waits_for_its_turn_too() -> None:
     settled = _settled()
     upgraded = CONFIG.model_copy(update={"images": CONFIG.images.model_copy(update={"relay": "relay:next"})})
-    status = {"observedGeneration": settled.metadata["generation"]}
-    upgrading = replace(settled, config=upgraded, document={**(settled.document or {}), "status": status})
+    status = {"observedGeneration": settled.route.metadata["generation"]}
+    upgrading = altered(settled, config=upgraded, document={**(settled.route.document or {}), "status": status})
 
-    waiting = plan(replace(upgrading, no_turn=NO_TURN))
+    waiting = plan(altered(upgrading, no_turn=NO_TURN))
     turn = plan(upgrading)
 
     assert [action for action in waiting.actions if isinstance(action, Apply)] == []
@@ -295,10 +298,12 @@ def test_a_deployment_says_that_its_relays_start_anew_in_a_turn_until_its_author
     other_class = _other_class()
     turn = deployment_in(plan(other_class))
     live = {**turn, "metadata": {**turn["metadata"], "uid": "d-1"}, "status": DEPLOYMENT["status"]}
-    others = [each for each in other_class.objects if each["kind"] != "Deployment"]
+    others = [each for each in other_class.route.objects if each["kind"] != "Deployment"]
     by_hand = {**live, "spec": {**live["spec"], "replicas": 7}}
-    scaled = replace(other_class, objects=[*others, by_hand])
-    changed = replace(scaled, document={**(scaled.document or {}), "status": {}}, verdict=_settled().verdict)
+    scaled = altered(other_class, objects=[*others, by_hand])
+    changed = altered(
+        scaled, document={**(scaled.route.document or {}), "status": {}}, verdict=_settled().route.verdict
+    )
 
     found = [IN_TURN in deployment_in(plan(each))["metadata"]["annotations"] for each in (other_class, scaled, changed)]
 
@@ -307,12 +312,12 @@ def test_a_deployment_says_that_its_relays_start_anew_in_a_turn_until_its_author
 
 def test_what_somebody_changed_is_corrected_and_what_is_too_much_is_removed() -> None:
     settled = _settled()
-    config_map = next(each for each in settled.objects if each["kind"] == "ConfigMap")
-    others = [each for each in settled.objects if each is not config_map]
+    config_map = next(each for each in settled.route.objects if each["kind"] == "ConfigMap")
+    others = [each for each in settled.route.objects if each is not config_map]
     stray = {**config_map, "metadata": {**config_map["metadata"], "name": "of-an-older-release", "uid": "stray"}}
     changed = {**config_map, "data": {"relay.yaml": "mischief"}}
 
-    decided = plan(replace(settled, objects=[*others, changed, stray]))
+    decided = plan(altered(settled, objects=[*others, changed, stray]))
 
     told = [action.planned() for action in decided.actions]
     namespace = CONFIG.namespace
@@ -384,6 +389,6 @@ def _other_class() -> Observation:
     spec = former.spec.model_copy(update={"defaults": defaults})
     metadata = former.metadata.model_copy(update={"generation": 2})
     changed = former.model_copy(update={"metadata": metadata, "spec": spec})
-    assert settled.document is not None
-    verdict = check(Subject(Key("shop", "reminders"), settled.document, [changed], {}, QuotaUsage(0, 0), None))
-    return replace(settled, verdict=verdict)
+    assert settled.route.document is not None
+    verdict = check(Subject(Key("shop", "reminders"), settled.route.document, [changed], {}, QuotaUsage(0, 0), None))
+    return altered(settled, verdict=verdict)

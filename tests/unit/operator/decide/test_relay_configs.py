@@ -8,7 +8,7 @@ import pytest
 from tests.support.operator.scenes import CONFIG, DEPLOYMENT, seen
 
 from delaytopic_operator.decide.relay_configs import MOST_UNSEEN, configs_in_use
-from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.fleet import FleetFacts
 from delaytopic_operator.observe.observation import Observation
 
 PLACE = CONFIG.namespace
@@ -35,7 +35,7 @@ def config_map(name: str, made: int = 0) -> dict[str, Any]:
 
 def look(made: dict[str, Any] | None, *pods: dict[str, Any], configs: int = 0) -> Observation:
     objects = [config_map(f"c{number}", number) for number in range(configs)]
-    return seen(None, fleet=Fleet(made, pods, (), 1), objects=objects)
+    return seen(None, fleet=FleetFacts(made, pods, (), 1), objects=objects)
 
 
 @pytest.mark.parametrize(

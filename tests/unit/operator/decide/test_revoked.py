@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from tests.support.operator.scenes import (
     DEPLOYMENT,
     KEY,
     NOW_MS,
+    altered,
     document,
     seen,
 )
@@ -23,7 +23,7 @@ from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.execute.executor import Executor, Outcome
 from delaytopic_operator.model.kafka_view import Committed
 from delaytopic_operator.model.offsets_backup import OffsetsBackup, updated
-from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.fleet import FleetFacts
 from delaytopic_operator.observe.observation import PAUSE, CommittedOffsets, Observation, is_paused
 from delaytopic_operator.rules.revoked import Revoked
 from delaytopic_operator.rules.validate import Refusal
@@ -69,8 +69,8 @@ def test_relays_are_scaled_to_zero_where_the_class_says_so() -> None:
 
 
 def test_relays_that_have_stopped_stay_so_and_are_not_said_to_have_nothing_to_do() -> None:
-    found = refused(SUSPEND, fleet=Fleet(STOPPED, [], [], 4))
-    found = replace(found, objects=[STOPPED])
+    found = refused(SUSPEND, fleet=FleetFacts(STOPPED, [], [], 4))
+    found = altered(found, objects=[STOPPED])
 
     assert plan(found).actions == []
     assert said(found)["RelayAvailable"] == ("False", "AccessRevoked")
@@ -93,7 +93,7 @@ def test_a_pause_keeps_relays_that_may_run_on_and_no_others() -> None:
 
 def test_offsets_that_relays_committed_are_written_down_as_kafka_forgets_them() -> None:
     kept = OffsetsBackup("shop.a", id_of("shop.a"), {0: Committed(7, "")})
-    found = refused(SUSPEND, fleet=Fleet(STOPPED, [], [], 4), committed=CommittedOffsets(kept))
+    found = refused(SUSPEND, fleet=FleetFacts(STOPPED, [], [], 4), committed=CommittedOffsets(kept))
 
     (written,) = [each for each in plan(found).actions if isinstance(each, WriteRecord)]
 
@@ -113,7 +113,7 @@ def test_relays_go_on_from_their_offsets_once_they_are_allowed_again() -> None:
     record = owned().model_copy(update={"offsets": kept})
     signals = gather([], source(NOW_MS, 4), NOW_MS)
     known = {"record": record, "saved_memory": ScalingMemory(partitions=4), "signals": signals}
-    found = look(fleet=Fleet(STOPPED, [], [], 4), objects=[STOPPED], **known)
+    found = look(fleet=FleetFacts(STOPPED, [], [], 4), objects=[STOPPED], **known)
 
     actions = plan(found).actions
 
@@ -156,7 +156,7 @@ def test_relays_stop_by_their_number_alone_and_it_is_told() -> None:
 
 @pytest.mark.parametrize("gone", [KEEP, SUSPEND])
 def test_nothing_is_said_of_relays_where_there_are_none(gone: Revoked) -> None:
-    found = refused(gone, fleet=Fleet(None, [], [], 4))
+    found = refused(gone, fleet=FleetFacts(None, [], [], 4))
 
     assert said(found)["PolicyAccepted"] == ("False", "SourceNotAllowed")
     assert found.key == KEY

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.support.operator.scenes import DECLARED_MS, NOW_MS, document, fleet, record, seen
+from tests.support.operator.scenes import DECLARED_MS, NOW_MS, altered, document, fleet, record, seen
 from tests.unit.operator.decide.test_planner import living, look
 
 from delaytopic_api.relay import FormerRules
@@ -16,7 +16,7 @@ from delaytopic_operator.decide.plan import Apply, WriteRecord
 from delaytopic_operator.decide.planner import DRY_RUN, plan
 from delaytopic_operator.model.conditions import summed_up
 from delaytopic_operator.model.record import RouteRecord
-from delaytopic_operator.observe.fleet import Fleet, RelayPage
+from delaytopic_operator.observe.fleet import FleetFacts, RelayPage
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.rules.validate import Refusal
 
@@ -55,7 +55,7 @@ def settled(found: Observation) -> Observation:
     made |= {"metadata": {**made["metadata"], "generation": 1}, "status": status}
     pod = {"kind": "Pod", "metadata": {"name": "relay-1", **made["spec"]["template"]["metadata"]}}
     objects = [made if each["kind"] == "Deployment" else each for each in applied.values()]
-    return replace(found, objects=objects, fleet=Fleet(made, [pod], fleet(0).pages, 1), record=written(found))
+    return altered(found, objects=objects, fleet=FleetFacts(made, [pod], fleet(0).pages, 1), record=written(found))
 
 
 def test_relays_are_told_when_their_rules_were_declared() -> None:
@@ -74,7 +74,7 @@ def test_the_record_says_so_before_relays_are_told() -> None:
 
 def test_nothing_is_written_again_while_the_rules_are_the_same() -> None:
     after = settled(look(living(**EDITED)))
-    once = replace(after, record=written(after), now_ms=NOW_MS + 60_000)
+    once = altered(after, record=written(after), now_ms=NOW_MS + 60_000)
 
     assert [each for each in plan(once).actions if isinstance(each, WriteRecord | Apply)] == []
 
@@ -101,7 +101,7 @@ def test_rules_are_taken_over_once_relays_that_know_them_have_all_partitions() -
 def test_an_edit_while_it_drains_is_declared_once() -> None:
     going = seen(document(**EDITED), pending=5)
     first = written(going)
-    again = replace(going, record=first, now_ms=NOW_MS + 5_000)
+    again = altered(going, record=first, now_ms=NOW_MS + 5_000)
 
     assert first.rules is not None
     assert first.rules.declared_ms == NOW_MS

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from tests.support.operator.scenes import CONFIG, KEY, NOW_MS
+from tests.support.operator.scenes import CONFIG, KEY, NOW_MS, altered
 from tests.unit.operator.fleet.test_steady import SEEN
 from tests.unit.operator.scaling.steps import OLD_CLASS, Reconciliation, growing
 
@@ -24,9 +22,9 @@ ALL_TAKEN = Rollouts(OTHERS)
 
 def rotated() -> Observation:
     """Observe relays that start anew for a Secret, and all else as it shall be."""
-    status = {**SEEN.status, "observedGeneration": SEEN.metadata["generation"]}
-    document = {**(SEEN.document or {}), "status": status}
-    return replace(SEEN, document=document, secrets_version="another", rollouts=ALL_TAKEN)
+    status = {**SEEN.route.status, "observedGeneration": SEEN.route.metadata["generation"]}
+    document = {**(SEEN.route.document or {}), "status": status}
+    return altered(SEEN, document=document, secrets_version="another", rollouts=ALL_TAKEN)
 
 
 def test_no_more_start_at_once_than_may() -> None:
@@ -187,7 +185,7 @@ def test_one_that_waits_is_planned_again_once_its_author_has_edited_it() -> None
     reconciliation = Reconciliation(rotated())
     reconciliation.run()
 
-    reconciliation.run(replace(rotated(), document={**(SEEN.document or {}), "status": {}}))
+    reconciliation.run(altered(rotated(), document={**(SEEN.route.document or {}), "status": {}}))
 
     assert (len(reconciliation.plans), reconciliation.kube.written) == (2, ["Deployment"])
 
@@ -196,7 +194,7 @@ def test_one_that_waits_says_so_when_rollouts_are_stopped_and_waits_on() -> None
     reconciliation = Reconciliation(rotated())
     reconciliation.run()
     stopped = Rollouts(OTHERS, stopped={CONFIG.images.relay: SOME})
-    reconciliation.seen = replace(rotated(), rollouts=stopped)
+    reconciliation.seen = altered(rotated(), rollouts=stopped)
 
     for _ in range(2):
         reconciliation.run()
@@ -207,9 +205,9 @@ def test_one_that_waits_says_so_when_rollouts_are_stopped_and_waits_on() -> None
 
 def test_one_that_waits_is_planned_again_once_a_stop_is_over() -> None:
     stopped = Rollouts(stopped={CONFIG.images.relay: SOME})
-    reconciliation = Reconciliation(replace(rotated(), rollouts=stopped))
+    reconciliation = Reconciliation(altered(rotated(), rollouts=stopped))
     reconciliation.run()
-    reconciliation.seen = replace(rotated(), rollouts=NOBODY)
+    reconciliation.seen = altered(rotated(), rollouts=NOBODY)
 
     reconciliation.run()
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.operator.scenes import CONFIG, DEPLOYMENT, NO_FLEET, NOW_MS, page
+from tests.support.operator.scenes import CONFIG, DEPLOYMENT, NO_FLEET, NOW_MS, altered, page
 from tests.unit.operator.decide.test_planner import living, look, topics
 from tests.unit.operator.scaling.scenes import source
 
@@ -16,7 +16,7 @@ from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.fleet.steady import Numbers, Steady, numbers, steady
 from delaytopic_operator.model.conditions import UNKNOWN, Condition
 from delaytopic_operator.model.declared_rules import declared
-from delaytopic_operator.observe.fleet import Fleet
+from delaytopic_operator.observe.fleet import FleetFacts
 from delaytopic_operator.observe.observation import Observation, Problem, Topics
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_process.open_transactions import OpenTransaction
@@ -30,7 +30,7 @@ def with_page(seen: Observation, pending: int = 0, **changes: Any) -> Observatio
     told = page(pending, partitions=PARTITIONS, **changes)
     fleet = replace(seen.fleet, pages=[told])
     statuses = [told.status] if told.status is not None else []
-    return replace(seen, fleet=fleet, signals=gather(statuses, source(seen.now_ms, PARTITIONS), seen.now_ms))
+    return altered(seen, fleet=fleet, signals=gather(statuses, source(seen.now_ms, PARTITIONS), seen.now_ms))
 
 
 def quiet() -> Observation:
@@ -39,15 +39,15 @@ def quiet() -> Observation:
     applied = [action.document for action in plan(began).actions if isinstance(action, Apply)]
     objects = [{**each, "metadata": {**each["metadata"], "uid": f"uid-{n}"}} for n, each in enumerate(applied)]
     deployment = {**objects[-1], "status": DEPLOYMENT["status"]}
-    fleet = Fleet(deployment, [], [], PARTITIONS)
+    fleet = FleetFacts(deployment, [], [], PARTITIONS)
     seen = with_page(look(living(), objects=[*objects[:-1], deployment], fleet=fleet))
     for _ in range(3):
         decided = plan(seen)
         for action in decided.actions:
             assert isinstance(action, WriteRecord), action
-            seen = replace(seen, record=action.record, saved_memory=action.memory)
+            seen = altered(seen, record=action.record, saved_memory=action.memory)
         memory = decided.scaling.held if decided.scaling is not None else None
-        seen = replace(seen, memory=memory)
+        seen = altered(seen, memory=memory)
     return seen
 
 
@@ -63,7 +63,7 @@ def known() -> Steady:
 
 def again(**changes: Any) -> Observation:
     """The same a poll later, with some of it changed."""
-    seen = replace(SEEN, now_ms=LATER_MS, objects=())
+    seen = altered(SEEN, now_ms=LATER_MS, objects=())
     return replace(with_page(seen), **changes)
 
 
@@ -76,7 +76,7 @@ def test_numbers_alone_are_looked_at_where_nothing_is_to_do() -> None:
 
 
 def test_a_look_keeps_no_objects_as_only_whole_looks_compare_them() -> None:
-    assert (len(SEEN.objects), known().seen.objects) == (5, ())
+    assert (len(SEEN.route.objects), known().seen.route.objects) == (5, ())
 
 
 @pytest.mark.parametrize(
@@ -99,10 +99,10 @@ def test_whole_looks_go_on_while_something_is_to_do_or_not_known(changes: dict[s
 
 
 def test_whole_looks_go_on_until_all_partitions_are_read_by_the_declared_rules() -> None:
-    assert SEEN.record is not None
-    assert SEEN.accepted is not None
-    rules = declared(None, SEEN.accepted.settings, NOW_MS)
-    seen = replace(SEEN, record=SEEN.record.model_copy(update={"rules": rules}))
+    assert SEEN.route.record is not None
+    assert SEEN.route.accepted is not None
+    rules = declared(None, SEEN.route.accepted.settings, NOW_MS)
+    seen = altered(SEEN, record=SEEN.route.record.model_copy(update={"rules": rules}))
 
     assert steady(seen, replace(plan(seen), actions=())) is None
 
@@ -131,7 +131,7 @@ def test_a_transaction_that_lasts_brings_a_whole_look() -> None:
 
 def test_records_that_need_more_relays_bring_a_whole_look() -> None:
     waiting = with_page(again(), pending=10)
-    late = replace(waiting, signals=gather([_overdue(waiting)], source(LATER_MS, PARTITIONS), LATER_MS))
+    late = altered(waiting, signals=gather([_overdue(waiting)], source(LATER_MS, PARTITIONS), LATER_MS))
 
     assert numbers(waiting, known()) is not None
     assert numbers(late, known()) is None

@@ -9,7 +9,7 @@ import pytest
 from delaytopic_api import RelayStatus
 from delaytopic_api.documents import ConditionStatus, ConditionType
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition
-from delaytopic_operator.observe.fleet import Fleet, RelayPage, availability, backlog, punctuality, quota_condition
+from delaytopic_operator.observe.fleet import FleetFacts, RelayPage, availability, backlog, punctuality, quota_condition
 
 NOW_MS = 1_795_269_686_000
 AS_OF_MS = NOW_MS + 40
@@ -49,8 +49,10 @@ def page(*shards: dict[str, Any], as_of_ms: int = AS_OF_MS, **changes: Any) -> R
     return RelayPage("relay-1", RelayStatus.model_validate(status))
 
 
-def fleet(*pages: RelayPage, partitions: int | None = 2, pods: list[dict[str, Any]] | None = None, **of: Any) -> Fleet:
-    return Fleet(deployment(**of), pods or [], pages, partitions)
+def fleet(
+    *pages: RelayPage, partitions: int | None = 2, pods: list[dict[str, Any]] | None = None, **of: Any
+) -> FleetFacts:
+    return FleetFacts(deployment(**of), pods or [], pages, partitions)
 
 
 def test_a_delay_topic_that_has_used_up_its_share_of_redis_is_told_which_partitions_have_no_room() -> None:
@@ -89,7 +91,7 @@ def test_a_rollout_is_told_until_all_pods_are_the_new_ones(of: dict[str, Any], s
 
 
 def test_relays_that_are_about_to_end_are_part_of_a_rollout() -> None:
-    found = Fleet({**deployment(), "status": {**deployment()["status"], "replicas": 3}}, [], [], 2)
+    found = FleetFacts({**deployment(), "status": {**deployment()["status"], "replicas": 3}}, [], [], 2)
 
     assert found.rolling == "1 relays are about to end"
 
@@ -148,7 +150,7 @@ EXCEEDED = "pods is forbidden: exceeded quota: none"
 @pytest.mark.parametrize(
     ("found", "condition"),
     [
-        (Fleet(None, [], [], None), (FALSE, "Creating", "the relays are being made")),
+        (FleetFacts(None, [], [], None), (FALSE, "Creating", "the relays are being made")),
         (fleet(), (TRUE, "RelaysReady", "2 of 2 relays are ready")),
         (fleet(readyReplicas=1), (TRUE, "RelaysReady", "1 of 2 relays are ready")),
         (
@@ -178,7 +180,9 @@ EXCEEDED = "pods is forbidden: exceeded quota: none"
         ),
     ],
 )
-def test_relays_are_available_or_the_worst_that_is_the_matter_with_them_is_said(found: Fleet, condition: Any) -> None:
+def test_relays_are_available_or_the_worst_that_is_the_matter_with_them_is_said(
+    found: FleetFacts, condition: Any
+) -> None:
     assert availability(found) == Condition(ConditionType.RELAY_AVAILABLE, *condition)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.support.operator.scenes import CONFIG, KEY, NOW_MS, delay_class, document, seen
+from tests.support.operator.scenes import CONFIG, KEY, NOW_MS, altered, delay_class, document, seen
 
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.relay import LATENESS_EDGES_MS, lateness_bucket
@@ -122,7 +122,7 @@ def test_each_further_threshold_is_told_with_its_own_budget() -> None:
     asked = SPEC["slo"] | {"thresholds": [{"lateness": "100ms", "objective": "99%"}]}
     seen_so = audited(SLO | {"objectives": [fast, forged]})
     spec: dict[str, Any] = {"slo": asked}
-    look = seen(document(deleted_ms=None, **spec), slo=seen_so.slo, config=seen_so.config)
+    look = seen(document(deleted_ms=None, **spec), slo=seen_so.audit.slo, config=seen_so.config)
 
     assert {name: value for name, value in told(look).items() if "Timely-" in name} == {
         "threshold_seconds Timely-100ms 0.1": 0.1,
@@ -139,7 +139,7 @@ def test_each_further_threshold_is_told_with_its_own_budget() -> None:
 def test_an_audit_that_never_came_is_due_from_when_it_was_to_come() -> None:
     cron_job = {"kind": "CronJob", "metadata": {"name": "audit", "creationTimestamp": instant(NOW_MS - 60_000)}}
     look = audited(None)
-    with_cron_job = replace(look, audit_job=cron_job)
+    with_cron_job = altered(look, job=cron_job)
 
     due_s = [told(each)["audit_due_timestamp_seconds"] for each in (look, with_cron_job)]
 
@@ -149,8 +149,10 @@ def test_an_audit_that_never_came_is_due_from_when_it_was_to_come() -> None:
 
 def test_the_audit_of_a_class_is_due_by_its_own_schedule() -> None:
     look = audited(SLO)
-    assert look.accepted is not None
-    of_class = replace(look, verdict=replace(look.accepted, delay_class=delay_class(audit={"schedule": "*/5 * * * *"})))
+    assert look.route.accepted is not None
+    of_class = altered(
+        look, verdict=replace(look.route.accepted, delay_class=delay_class(audit={"schedule": "*/5 * * * *"}))
+    )
 
     assert told(of_class)["audit_due_timestamp_seconds"] == (AUDITED_MS + 2 * 5 * 60_000 + RUN_MS) / 1_000
 

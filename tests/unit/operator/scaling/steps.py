@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.support.operator.scenes import CONFIG, DEPLOYMENT, KEY, NO_FLEET, NOW_MS, fleet
+from tests.support.operator.scenes import CONFIG, DEPLOYMENT, KEY, NO_FLEET, NOW_MS, altered, fleet
 from tests.unit.operator.decide.test_planner import living, look
 from tests.unit.operator.scaling.scenes import source
 
@@ -106,12 +106,12 @@ class Reconciliation:
 
     def look_again(self, seen: Observation) -> Observation:
         """Return the same numbers."""
-        again = replace(self.seen, now_ms=seen.now_ms, asked_for_ms=seen.asked_for_ms)
-        return replace(again, memory=seen.memory, no_turn=seen.no_turn)
+        again = altered(self.seen, now_ms=seen.now_ms, asked_for_ms=seen.fleet.asked_for_ms)
+        return altered(again, memory=seen.fleet.memory, no_turn=seen.route.no_turn)
 
     def rollouts(self) -> Rollouts:
         """Return the relays that start anew, as observed."""
-        return self.seen.rollouts
+        return self.seen.route.rollouts
 
     def note_relays(self, seen: Observation) -> None:
         """Keep the names of the relays that there are."""
