@@ -43,7 +43,7 @@ def test_topics_are_left_alone_until_the_other_one_has_gone() -> None:
 
 
 def test_relays_that_are_gone_are_taken_out_of_the_group_by_their_names_there() -> None:
-    found = shared(gone_relays=frozenset(["relay-1"]))
+    found = shared(gone=frozenset(["relay-1"]))
 
     assert RemoveMembers("delaytopic.shop.reminders", [f"relay-1.k-{HERE}"]) in plan(found).actions
 

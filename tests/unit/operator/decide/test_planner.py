@@ -378,7 +378,7 @@ def _settled(found: Any = None, **changes: Any) -> Observation:
     fleet = replace(look().fleet, deployment=deployment)
     status = {"effective": {"delayClass": "standard", "delayClassGeneration": 1}}
     looked = look({**(found or living()), "status": status}, objects=[*objects[:-1], deployment], fleet=fleet)
-    return replace(looked, **changes)
+    return altered(looked, **changes)
 
 
 def _other_class() -> Observation:

@@ -19,14 +19,14 @@ GONE = frozenset({"relay-0", "relay-2"})
 
 
 def test_they_are_taken_out_of_their_group_before_anything_else_is_done() -> None:
-    decided = plan(growing(gone_relays=GONE))
+    decided = plan(growing(gone=GONE))
 
     assert decided.actions[0] == RemoveMembers("delaytopic.shop.reminders", ["relay-0", "relay-2"])
     assert decided.actions[1:] == plan(growing()).actions
 
 
 def test_those_that_were_still_in_the_group_are_told() -> None:
-    reconciliation = Reconciliation(growing(gone_relays=GONE))
+    reconciliation = Reconciliation(growing(gone=GONE))
     reconciliation.in_group = ["relay-1", "relay-2"]
 
     failure = reconciliation.run()
@@ -37,7 +37,7 @@ def test_those_that_were_still_in_the_group_are_told() -> None:
 
 
 def test_a_kafka_that_cannot_be_asked_keeps_nothing_else_from_being_done() -> None:
-    reconciliation = Reconciliation(growing(gone_relays=GONE))
+    reconciliation = Reconciliation(growing(gone=GONE))
     reconciliation.in_group = KafkaUnavailable("no broker answers")
 
     failure = reconciliation.run()
@@ -47,7 +47,7 @@ def test_a_kafka_that_cannot_be_asked_keeps_nothing_else_from_being_done() -> No
 
 
 def test_the_relays_that_there_are_are_remembered_whatever_was_done() -> None:
-    reconciliation = Reconciliation(growing(gone_relays=GONE))
+    reconciliation = Reconciliation(growing(gone=GONE))
 
     reconciliation.run()
 
@@ -55,7 +55,7 @@ def test_the_relays_that_there_are_are_remembered_whatever_was_done() -> None:
 
 
 def test_a_dry_run_takes_nobody_out_and_remembers_nothing() -> None:
-    reconciliation = Reconciliation(growing(annotations={DRY_RUN: "true"}, gone_relays=GONE))
+    reconciliation = Reconciliation(growing(annotations={DRY_RUN: "true"}, gone=GONE))
     reconciliation.in_group = ["relay-2"]
 
     reconciliation.run()

@@ -64,7 +64,7 @@ def known() -> Steady:
 def again(**changes: Any) -> Observation:
     """The same a poll later, with some of it changed."""
     seen = altered(SEEN, now_ms=LATER_MS, objects=())
-    return replace(with_page(seen), **changes)
+    return altered(with_page(seen), **changes)
 
 
 def test_numbers_alone_are_looked_at_where_nothing_is_to_do() -> None:
@@ -93,7 +93,7 @@ def test_a_look_keeps_no_objects_as_only_whole_looks_compare_them() -> None:
     ids=lambda changes: next(iter(changes)),
 )
 def test_whole_looks_go_on_while_something_is_to_do_or_not_known(changes: dict[str, Any]) -> None:
-    seen = replace(SEEN, **changes)
+    seen = altered(SEEN, **changes)
 
     assert steady(seen, plan(seen)) is None
 
