@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from shutil import disk_usage
 from typing import Final
 
 from delaytopic_local.servers.process import ManagedProcess
@@ -105,8 +106,10 @@ def count_managed_processes() -> list[ManagedProcess]:
 
 def ended_early(started: Sequence[ManagedProcess], directory: Path) -> list[str]:
     """Return, of the servers with a log in this directory, those that have ended: each with its code and last lines."""
+    free_mib = disk_usage(directory).free >> 20
     return [
-        f"{process.name} ended with {process.exit_code} (negative: a signal); the end of its log:\n{process.log_tail()}"
+        f"{process.name} ended with {process.exit_code} (negative: a signal), {free_mib} MiB of its disk are free; "
+        f"the end of its log:\n{process.log_tail()}"
         for process in started
         if process.log_file.is_relative_to(directory) and process.exit_code is not None
     ]
