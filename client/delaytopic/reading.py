@@ -8,9 +8,11 @@ import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from delaytopic.outcomes import Answer, Cancelled, CancelQuestion, CancelRefusedError, Outcome, Place, TooLate
+from delaytopic.settling import settled
 
 METADATA_TIMEOUT_S: Final = 10.0
 LOOK_BACK: Final = 100_000
@@ -184,8 +186,9 @@ class Outcomes:
         from confluent_kafka import KafkaException, TopicPartition  # noqa: PLC0415
 
         _, asker = self._connected()
+        ask = partial(asker.get_watermark_offsets, TopicPartition(self.topic, partition), METADATA_TIMEOUT_S)
         try:
-            first, end = asker.get_watermark_offsets(TopicPartition(self.topic, partition), timeout=METADATA_TIMEOUT_S)
+            first, end = settled(ask, METADATA_TIMEOUT_S)
         except KafkaException as error:
             raise self._unreadable(error.args[0].str()) from error
         return first, end

@@ -95,7 +95,7 @@ def trial(
     consumer = committed_reader(client)
     try:
         # Before it is sent: a record that arrives at once is early, and not lost.
-        consumer.assign(last_places(consumer, target, partitions, 0))
+        consumer.assign(last_places(client, consumer, target, partitions, 0))
         sent = _send(client, topic, target, delay)
         echo(f"sent {sent.at}, due at {clock_text(sent.due_ms, now_ms=_now_ms())}", err=True)
         arrivals = _arrivals(consumer, sent, patience_ms)

@@ -7,11 +7,13 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from delaytopic.settling import settled
 from delaytopic_api.records import Headers
 from delaytopic_gateway.client.topics import QUIET
 from delaytopic_gateway.errors import KafkaUnreachableError, TopicError
@@ -138,6 +140,13 @@ def committed_reader(settings: Settings, *, at_end_events: bool = False) -> Cons
         },
         logger=QUIET,
     )
+
+
+def bounds(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
+    """Return the first offset of a partition and its end, as this consumer sees it. Raises `KafkaException`."""
+    ask = partial(consumer.get_watermark_offsets, place, METADATA_TIMEOUT_SECONDS)
+    first, end = settled(ask, METADATA_TIMEOUT_SECONDS)
+    return first, end
 
 
 def partitions_of(settings: Settings, topic: str) -> int:

@@ -21,6 +21,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # public names, re-exported
 
+from delaytopic.settling import settled
 from delaytopic_gateway.client.dead_letters import (
     Choice,
     Outcome,
@@ -67,8 +68,9 @@ TIMEOUT_SECONDS = 30.0
 _GATHER_SECONDS = 0.05
 _MOVING = frozenset(
     {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
+    | {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE}
 )
-"""While a group's coordinator is being made or moves. The client passes them on and does not try again."""
+"""A group's coordinator, or a partition's leader, is still being made or moved after all of the time to wait."""
 _RIGHTS = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "READ on topic {topic}",
     KafkaError.GROUP_AUTHORIZATION_FAILED: "READ on group {group}",
@@ -96,11 +98,15 @@ def _offsets(
 ) -> dict[int, int]:
     places = {TopicPartition(topic, partition): of for partition in partitions}
     admin = admin or AdminClient(dict(settings), logger=QUIET)
-    try:
+
+    def ask() -> dict[int, int]:
         found = admin.list_offsets(
             places, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT_SECONDS
         )
         return {place.partition: future.result().offset for place, future in found.items()}
+
+    try:
+        return settled(ask, TIMEOUT_SECONDS)
     except KafkaException as error:
         raise _translated(error.args[0], topic) from error
 
@@ -130,19 +136,18 @@ def committed_progress(consumer: Consumer, topic: str, ends: Mapping[int, int]) 
 
 def _committed(consumer: Consumer, topic: str, partitions: Iterable[int]) -> list[TopicPartition]:
     """Return what the group has committed, when it has a coordinator. Raises `ProgramError`s."""
-    give_up_s = time.monotonic() + TIMEOUT_SECONDS
-    while True:
-        try:
-            found = consumer.committed([TopicPartition(topic, each) for each in partitions], TIMEOUT_SECONDS)
-        except KafkaException as exception:
-            error = exception.args[0]
-        else:
-            error = next((each.error for each in found if each.error is not None), None)
-            if error is None:
-                return found
-        if error.code() not in _MOVING or time.monotonic() > give_up_s:
-            raise _translated(error, topic)
-        time.sleep(_GATHER_SECONDS)
+    places = [TopicPartition(topic, each) for each in partitions]
+
+    def ask() -> list[TopicPartition]:
+        found = consumer.committed(places, TIMEOUT_SECONDS)
+        if (error := next((each.error for each in found if each.error is not None), None)) is not None:
+            raise KafkaException(error)
+        return found
+
+    try:
+        return settled(ask, TIMEOUT_SECONDS)
+    except KafkaException as error:
+        raise _translated(error.args[0], topic) from error
 
 
 def read_records(

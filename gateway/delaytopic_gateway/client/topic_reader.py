@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from delaytopic_gateway.client.kafka_clients import (
     FIRST_OFFSET,
-    METADATA_TIMEOUT_SECONDS,
+    Settings,
     assignment,
+    bounds,
     committed_reader,
     headers_of,
     partitions_of,
+    unreachable,
 )
 from delaytopic_gateway.client.raw_records import Coordinates, RawRecord
 from delaytopic_gateway.errors import KafkaUnreachableError
@@ -48,7 +50,7 @@ def records_of(
     open_partitions = set(range(partitions))
     give_up_s = time.monotonic() + timeout_seconds
     try:
-        consumer.assign(last_places(consumer, topic, partitions, last))
+        consumer.assign(last_places(settings, consumer, topic, partitions, last))
         while open_partitions:
             if time.monotonic() >= give_up_s:
                 raise KafkaUnreachableError(
@@ -64,12 +66,20 @@ def records_of(
         consumer.close()
 
 
-def last_places(consumer: Consumer, topic: str, partitions: int, last: int | None) -> list[TopicPartition]:
-    """Return where to read the last so many offsets of each partition, or with None all of it."""
+def last_places(
+    settings: Settings, consumer: Consumer, topic: str, partitions: int, last: int | None
+) -> list[TopicPartition]:
+    """Return where to read the last so many offsets of each partition, or with None all of it.
+
+    Raises KafkaUnreachableError.
+    """
     places = assignment(topic, partitions, FIRST_OFFSET)
     if last is not None:
         for place in places:
-            low, high = consumer.get_watermark_offsets(place, timeout=METADATA_TIMEOUT_SECONDS)
+            try:
+                low, high = bounds(consumer, place)
+            except KafkaException as error:
+                raise unreachable(settings, error) from error
             place.offset = max(low, high - last)
     return places
 

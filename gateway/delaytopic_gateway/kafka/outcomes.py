@@ -18,6 +18,7 @@ from delaytopic_gateway.client.kafka_clients import (
     FRUGAL,
     METADATA_TIMEOUT_SECONDS,
     Settings,
+    bounds,
     committed_reader,
     unreachable,
 )
@@ -115,10 +116,9 @@ class KafkaOutcomeTopics:
 
     def _first_offset(self, consumer: Consumer, topic: str, partition: int) -> int:
         try:
-            offsets = consumer.get_watermark_offsets(TopicPartition(topic, partition), METADATA_TIMEOUT_SECONDS)
+            return bounds(consumer, TopicPartition(topic, partition))[0]
         except KafkaException as error:
             raise self._refused(topic, error.args[0]) from error
-        return offsets[0]
 
     @cached_property
     def _admin(self) -> AdminClient:

@@ -8,9 +8,9 @@ from functools import partial
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from delaytopic_gateway.client.kafka_clients import (
-    METADATA_TIMEOUT_SECONDS,
     Settings,
     assignment,
+    bounds,
     committed_reader,
     partitions_of,
     producer,
@@ -41,10 +41,7 @@ class KafkaCancels:
         reader = committed_reader(self._settings)
         try:
             places = assignment(self.topic, self._partitions, 0)
-            return {
-                place.partition: reader.get_watermark_offsets(place, timeout=METADATA_TIMEOUT_SECONDS)[1]
-                for place in places
-            }
+            return {place.partition: bounds(reader, place)[1] for place in places}
         except KafkaException as error:
             raise unreachable(self._settings, error) from error
         finally:

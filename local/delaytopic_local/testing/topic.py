@@ -9,13 +9,13 @@ from typing import Any, Final, Protocol
 from uuid import uuid4
 from zlib import crc32
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 
 from delaytopic.client import DelayedTopic
 from delaytopic_api import RecurringRecord, Settings
 from delaytopic_api.policy import recurring_refusals
 from delaytopic_api.records import RESTATED, Receipt, parse_dead_letter
-from delaytopic_gateway.client.kafka_clients import committed_reader, partitions_of
+from delaytopic_gateway.client.kafka_clients import bounds, committed_reader, partitions_of
 from delaytopic_gateway.client.raw_records import RawRecord
 from delaytopic_gateway.client.time_text import span_ms
 from delaytopic_gateway.client.topic_reader import read_topic
@@ -221,7 +221,9 @@ class TopicUnderTest:
     def _ends(self) -> dict[int, int]:
         reader = committed_reader(self._session.settings)
         try:
-            return {each: _end(reader, self._known.source, each) for each in range(self._partitions)}
+            return {
+                each: bounds(reader, TopicPartition(self._known.source, each))[1] for each in range(self._partitions)
+            }
         finally:
             reader.close()
 
@@ -232,11 +234,6 @@ class TopicUnderTest:
 
 class SendError(ProgramError):
     """Kafka refused a record, or did not answer."""
-
-
-def _end(reader: Consumer, topic: str, partition: int) -> int:
-    _, end = reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=_TIMEOUT_SECONDS)
-    return int(end)
 
 
 def _raise(error: Any, _: Any) -> None:
