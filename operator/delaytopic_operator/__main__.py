@@ -8,7 +8,8 @@ from random import random
 from delaytopic_process.extras import missing_package
 
 try:
-    from delaytopic_operator.audit_reconciler import AuditReconciler
+    from delaytopic_operator.audits.observer import AuditObserver
+    from delaytopic_operator.audits.reconciler import AuditReconciler
     from delaytopic_operator.classes.observer import ClassObserver
     from delaytopic_operator.classes.reconciler import ClassReconciler
     from delaytopic_operator.command_line import operator_command
@@ -17,7 +18,6 @@ try:
     from delaytopic_operator.execute.topics import TopicsExecutor
     from delaytopic_operator.fleet.looks import FleetLooks
     from delaytopic_operator.kafka.admin import KafkaClusters
-    from delaytopic_operator.observe.audits import AuditObserver
     from delaytopic_operator.observe.cluster import ClusterObserver
     from delaytopic_operator.observe.observer import Observer
     from delaytopic_operator.observe.told_verdicts import ToldVerdicts

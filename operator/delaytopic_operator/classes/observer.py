@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from delaytopic_api import DelayClass
+from delaytopic_operator.classes.plan import ClassObservation
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kafka.admin import KafkaClusters
@@ -14,7 +15,7 @@ from delaytopic_operator.model import kinds
 from delaytopic_operator.model.conditions import TRUE, UNKNOWN
 from delaytopic_operator.model.secret_values import SecretValues
 from delaytopic_operator.observe.cluster import ClusterObserver
-from delaytopic_operator.observe.observation import ClassObservation, Problem
+from delaytopic_operator.observe.observation import Problem
 from delaytopic_operator.observe.redis import RedisObserver
 from delaytopic_operator.observe.topics import problem_of
 from delaytopic_operator.rules.delay_class import check_class

@@ -11,12 +11,40 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from delaytopic_api.documents import API_VERSION, ConditionType
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.model.conditions import FALSE, TRUE, UNKNOWN, Condition, merged
+from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.transitions import Event, transition_events
-from delaytopic_operator.observe.observation import ClassObservation
+from delaytopic_operator.observe.observation import OfObject, Problem
 
 MOST_NAMED: Final = 5
 IN_USE: Final = "delaytopic.dev/in-use"
+
+
+@dataclass(frozen=True)
+class ClassObservation(OfObject):
+    """One look at one DelayClass."""
+
+    name: str
+    now_ms: int
+    config: OperatorConfig
+    document: Mapping[str, Any] | None
+    """The DelayClass; None when it is gone."""
+    users: frozenset[Key] = frozenset()
+    """The DelayTopics that use it, and those gone whose relays still have to be stopped by it."""
+    problem: Problem | None = None
+    """The first thing for which DelayTopics cannot use it."""
+
+    @property
+    def writes_status(self) -> bool:
+        """True if the status is this operator's: it was first, or who was has no DelayTopics of the class any more."""
+        writer = self.status.get("operator")
+        if writer == self.config.namespace:
+            return True
+        if writer is None:
+            # Who looks after some namespaces only says nothing of classes that others may use.
+            return bool(self.users) or not self.config.watch_namespaces
+        return bool(self.users) and self.status.get("users") == 0
 
 
 @dataclass(frozen=True)

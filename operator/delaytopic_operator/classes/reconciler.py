@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from delaytopic_operator.classes.observer import ClassObserver
-from delaytopic_operator.classes.plan import class_finalizer, plan_class
+from delaytopic_operator.classes.plan import ClassObservation, class_finalizer, plan_class
 from delaytopic_operator.execute.executor import MANAGER
 from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.finalizers import set_finalizer
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.kinds import DELAY_CLASS
 from delaytopic_operator.model.reconciliation import Key, Result
-from delaytopic_operator.observe.observation import ClassObservation
 from delaytopic_operator.report.events import EventRecorder
 from delaytopic_operator.report.status import STATUS_MANAGER
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from delaytopic_api import DelayClass, DelayTopic
 from delaytopic_api.values import DeletionPolicy
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.model.conditions import Condition
@@ -27,7 +26,6 @@ from delaytopic_process.open_transactions import OpenTransaction
 Document = Mapping[str, Any]
 
 PAUSE = "delaytopic.dev/pause-reconciliation"
-NOBODY: Final[frozenset[Key]] = frozenset()
 NO_ROLLOUTS: Final = Rollouts()
 
 
@@ -80,7 +78,7 @@ class CommittedOffsets:
     problem: Problem | None = None
 
 
-class _OfObject:
+class OfObject:
     """The parts of an object as it was last seen."""
 
     document: Mapping[str, Any] | None
@@ -103,7 +101,7 @@ class _OfObject:
 
 
 @dataclass(frozen=True)
-class RouteFacts(_OfObject):
+class RouteFacts(OfObject):
     """What is declared and written down of a DelayTopic: it changes when somebody writes."""
 
     document: Document | None
@@ -205,53 +203,6 @@ class Observation:
     """The condition about Redis; None: nothing, or there is none."""
     committed: CommittedOffsets | None = None
     """None where there was no reason to ask."""
-
-
-@dataclass(frozen=True)
-class ClassObservation(_OfObject):
-    """One look at one DelayClass."""
-
-    name: str
-    now_ms: int
-    config: OperatorConfig
-    document: Mapping[str, Any] | None
-    """The DelayClass; None when it is gone."""
-    users: frozenset[Key] = NOBODY
-    """The DelayTopics that use it, and those gone whose relays still have to be stopped by it."""
-    problem: Problem | None = None
-    """The first thing for which DelayTopics cannot use it."""
-
-    @property
-    def writes_status(self) -> bool:
-        """True if the status is this operator's: it was first, or who was has no DelayTopics of the class any more."""
-        writer = self.status.get("operator")
-        if writer == self.config.namespace:
-            return True
-        if writer is None:
-            # Who looks after some namespaces only says nothing of classes that others may use.
-            return bool(self.users) or not self.config.watch_namespaces
-        return bool(self.users) and self.status.get("users") == 0
-
-
-@dataclass(frozen=True)
-class AuditObservation:
-    """One look at the audit of a DelayClass, or of the DelayTopics of a namespace that have no class."""
-
-    key: Key
-    now_ms: int
-    config: OperatorConfig
-    is_known: bool = False
-    """False while it is not known what is wanted: the class cannot be used, or is gone."""
-    of_class: DelayClass | None = None
-    """The class; None for a namespace."""
-    topics: Sequence[DelayTopic] = ()
-    """The DelayTopics that were accepted as they are now: what the audit is about."""
-    waits_for: frozenset[Key] = NOBODY
-    """The others, which may be accepted at any moment."""
-    runs: bool = False
-    """True while a pod of it runs, which has verdicts or will have them."""
-    objects: Sequence[dict[str, Any]] = ()
-    """The objects that the operator made for it, without pods."""
 
 
 def identity_of(seen: Observation, accepted: Accepted) -> RelayIdentity:

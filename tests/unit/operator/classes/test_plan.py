@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from delaytopic_operator.classes.plan import ClassPlan, class_finalizer, plan_class
+from delaytopic_operator.classes.plan import ClassObservation, ClassPlan, class_finalizer, plan_class
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.model.transitions import Event
-from delaytopic_operator.observe.observation import ClassObservation, Problem
+from delaytopic_operator.observe.observation import Problem
 
 NOW_MS = 1_795_269_686_000
 CONFIG = OperatorConfig(namespace="delays")

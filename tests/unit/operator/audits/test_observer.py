@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.support.operator.scenes import NOW_MS, document, seen
 
+from delaytopic_operator.audits.observer import is_accepted, is_kept
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.model.conditions import instant, merged
 from delaytopic_operator.observe.audit_verdict import VerdictMessage
-from delaytopic_operator.observe.audits import is_accepted, is_kept
 from delaytopic_operator.observe.observation import PAUSE
 
 ALLOWED = document(deleted_ms=None)

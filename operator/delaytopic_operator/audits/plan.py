@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from delaytopic_api import DelayClass, DelayTopic
+from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.decide.drift import drift
 from delaytopic_operator.decide.plan import Apply, Delete
-from delaytopic_operator.observe.observation import AuditObservation, address_of
+from delaytopic_operator.model.reconciliation import Key
+from delaytopic_operator.observe.observation import address_of
 from delaytopic_operator.resources import audit_objects
+
+
+@dataclass(frozen=True)
+class AuditObservation:
+    """One look at the audit of a DelayClass, or of the DelayTopics of a namespace that have no class."""
+
+    key: Key
+    now_ms: int
+    config: OperatorConfig
+    is_known: bool = False
+    """False while it is not known what is wanted: the class cannot be used, or is gone."""
+    of_class: DelayClass | None = None
+    """The class; None for a namespace."""
+    topics: Sequence[DelayTopic] = ()
+    """The DelayTopics that were accepted as they are now: what the audit is about."""
+    waits_for: frozenset[Key] = frozenset()
+    """The others, which may be accepted at any moment."""
+    runs: bool = False
+    """True while a pod of it runs, which has verdicts or will have them."""
+    objects: Sequence[dict[str, Any]] = ()
+    """The objects that the operator made for it, without pods."""
 
 
 @dataclass(frozen=True)

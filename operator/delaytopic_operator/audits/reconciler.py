@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delaytopic_operator.decide.audits import plan_audit
+from delaytopic_operator.audits.observer import AuditObserver
+from delaytopic_operator.audits.plan import plan_audit
 from delaytopic_operator.decide.plan import Apply, Delete
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.execute.executor import MANAGER
@@ -12,7 +13,6 @@ from delaytopic_operator.kube.client import KubeApi
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.kinds import kind_of
 from delaytopic_operator.model.reconciliation import Key, Result
-from delaytopic_operator.observe.audits import AuditObserver
 
 
 class AuditReconciler:

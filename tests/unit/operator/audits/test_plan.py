@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from tests.support.operator.routes import Route, route
 
-from delaytopic_operator.decide.audits import AuditPlan, plan_audit
+from delaytopic_operator.audits.plan import AuditObservation, AuditPlan, plan_audit
 from delaytopic_operator.decide.plan import Apply, Delete
 from delaytopic_operator.model.reconciliation import Key
-from delaytopic_operator.observe.observation import AuditObservation
 
 NOW_MS = 1_795_269_600_000
 NEXT_MS = NOW_MS + 15_000

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from delaytopic_api import DelayClass, DelayTopic, load_document
 from delaytopic_api.documents import ConditionType
 from delaytopic_api.errors import ApiError
+from delaytopic_operator.audits.plan import AuditObservation
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model import kinds
@@ -15,7 +16,7 @@ from delaytopic_operator.model.conditions import TRUE
 from delaytopic_operator.model.reconciliation import Key
 from delaytopic_operator.observe.audit_verdict import VerdictMessage, parsed_slo
 from delaytopic_operator.observe.cluster import ClusterObserver
-from delaytopic_operator.observe.observation import PAUSE, AuditObservation
+from delaytopic_operator.observe.observation import PAUSE
 from delaytopic_operator.observe.told_verdicts import ToldVerdicts
 from delaytopic_operator.resources.identity import is_run_by_job
 from delaytopic_operator.rules.delay_class import check_class
