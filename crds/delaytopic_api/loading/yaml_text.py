@@ -13,8 +13,10 @@ from delaytopic_api.errors import InvalidDocument, Problem
 from delaytopic_api.loading.scalars import BOOLEAN, FLOAT, INTEGER, NULL, TEXT, Scalar, as_json, resolved
 
 try:
+    from yaml import CSafeDumper as _Emitter
     from yaml import CSafeLoader as _Parser
 except ImportError:  # where PyYAML was built without libyaml, which is ten times as fast and takes a nesting of 1,000
+    from yaml import SafeDumper as _Emitter  # type: ignore[assignment]
     from yaml import SafeLoader as _Parser  # type: ignore[assignment]
 
 MOST_REPEATED_NODES: Final = 10_000
@@ -39,7 +41,7 @@ class _Loader(_Parser):
         return _MAPPING if kind is yaml.MappingNode else _LIST
 
 
-class ManifestDumper(yaml.SafeDumper):
+class ManifestDumper(_Emitter):
     """Quotes each text that Kubernetes, or YAML 1.1, would take for something else."""
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:

@@ -17,8 +17,9 @@ from delaytopic_operator.model.kafka_view import PartitionOffsets, TopicFacts
 NEAR: Final = 0.8
 """The part of the time for which an answer counts: a topic whose next look is nearer than that is read along with
 others. The rest is for looks that come late."""
-UNASKED_S: Final = 60.0
-"""A topic that nobody has asked for since is not read along with others."""
+UNASKED_S: Final = 600.0
+"""A topic that nobody has asked for since is not read along with others. Looks that come minutes late, as there is too
+much to do, must not be what makes each of them ask alone."""
 
 
 @dataclass(frozen=True, slots=True)
