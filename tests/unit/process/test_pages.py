@@ -13,6 +13,7 @@ import pytest
 
 from delaytopic_process import pages as module
 from delaytopic_process.pages import Answer, Pages, Request, text_answer
+from delaytopic_process.waiting import wait_until
 
 GET = b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n"
 
@@ -46,6 +47,12 @@ def served() -> Iterator[Pages]:
 
 def connected(to: Pages) -> socket.socket:
     return socket.create_connection(("127.0.0.1", to.port), timeout=10)
+
+
+def waiting(served: Pages) -> int:
+    """Return how many connections wait for a request: a client has its answer a moment before the server notes that."""
+    assert served._server is not None
+    return len(served._server.connections._waiting)
 
 
 def until_the_end(connection: socket.socket) -> bytes:
@@ -158,15 +165,23 @@ def test_one_connection_too_many_ends_the_one_that_has_waited_for_longest_and_no
 
     monkeypatch.setattr(module, "MOST_CONNECTIONS", 3)
     with serving(slow=slow) as served, ExitStack() as stack:
-        answered, silent, kept, new = (stack.enter_context(connected(served)) for _ in range(4))
-        answered.sendall(GET.replace(b"/page", b"/slow"))
-        assert begun.wait(10)
-        for client in (silent, kept):
-            client.sendall(GET)
-            assert client.recv(65_536).endswith(b"page\n")
 
-        new.sendall(GET)
-        assert new.recv(65_536).endswith(b"page\n")
+        def come(request: bytes) -> socket.socket:
+            client = stack.enter_context(connected(served))
+            client.sendall(request)
+            return client
+
+        answered = come(GET.replace(b"/page", b"/slow"))
+        assert begun.wait(10)
+        silent = come(GET)
+        assert silent.recv(65_536).endswith(b"page\n")
+        assert wait_until(lambda: waiting(served) == 1, timeout_seconds=10)
+        kept = come(GET)
+        assert kept.recv(65_536).endswith(b"page\n")
+        assert wait_until(lambda: waiting(served) == 2, timeout_seconds=10)
+
+        # One too many: each of the three has asked by now, and one alone is not answered yet.
+        assert come(GET).recv(65_536).endswith(b"page\n")
         go_on.set()
 
         assert until_the_end(silent) == b""
