@@ -16,10 +16,23 @@ def settled(ask: Callable[[], T], timeout_s: float) -> T:
     The client passes the answer of any other on, and does not try again. Raises the `KafkaException` of `ask` that is
     about something else, or is still the same when the time is over.
     """
+    from confluent_kafka import KafkaException  # noqa: PLC0415
+
+    until_s = time.monotonic() + timeout_s
+    while True:
+        try:
+            return ask()
+        except KafkaException as error:
+            if not is_moving(error) or time.monotonic() >= until_s:
+                raise
+        time.sleep(_AGAIN_S)
+
+
+def is_moving(error: BaseException | None) -> bool:
+    """Tell if a leader or a coordinator is being made or moves, as in a rolling restart of brokers."""
     from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415
 
-    # While a leader or a coordinator is being made or moves, as in a rolling restart of brokers.
-    moving = (
+    return isinstance(error, KafkaException) and error.args[0].code() in (
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.REPLICA_NOT_AVAILABLE,
@@ -31,11 +44,3 @@ def settled(ask: Callable[[], T], timeout_s: float) -> T:
         KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     )
-    until_s = time.monotonic() + timeout_s
-    while True:
-        try:
-            return ask()
-        except KafkaException as error:
-            if error.args[0].code() not in moving or time.monotonic() >= until_s:
-                raise
-        time.sleep(_AGAIN_S)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -15,6 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
     ResourceType,
 )
 
+from delaytopic.settling import is_moving, settled
 from delaytopic_audit.errors import ReadingError
 from delaytopic_audit.reading.generations import CommittedOffset
 from delaytopic_audit.reading.planning import Offsets, TopicState
@@ -23,6 +25,8 @@ from delaytopic_audit.reading.settings import QUIET
 TIMEOUT_SECONDS = 20.0
 SLICE_SECONDS = 1.0
 PAUSE_SECONDS = 0.1
+SETTLING_SECONDS = 5.0
+"""The time that a partition has to get a leader; one that has none for longer holds up its own topic alone."""
 _PASSES = (
     *(KafkaError._TIMED_OUT, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE),
     *(KafkaError.NOT_COORDINATOR, KafkaError.UNSTABLE_OFFSET_COMMIT),
@@ -94,8 +98,19 @@ class KafkaFacts:
         asked = {TopicPartition(topic, each): spec for topic, partitions in topics.items() for each in partitions}
         if not asked:
             return {}
-        # Read committed, the latest offset is the last stable one: what is behind it may still be aborted.
-        answers = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        answers: dict[TopicPartition, Future[Any]] = {}
+
+        def ask() -> None:
+            # Read committed, the latest offset is the last stable one: what is behind it may still be aborted.
+            answers.update(self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED))
+            for answer in answers.values():
+                if is_moving(error := answer.exception(TIMEOUT_SECONDS)):
+                    assert error is not None
+                    raise error
+
+        # A leader that has not come in time is a partition's fault, and told with the others.
+        with suppress(KafkaException, TimeoutError):
+            settled(ask, SETTLING_SECONDS)
         found = self._each(answers, failed)
         for place in asked:
             if place not in found:
@@ -112,8 +127,15 @@ class KafkaFacts:
     ) -> dict[tuple[str, int], int]:
         asked = [TopicPartition(topic, each, since_ms) for topic, partitions in topics.items() for each in partitions]
         consumer = Consumer({**self._settings, "group.id": "delaytopic-audit"}, logger=QUIET)
+
+        def ask() -> list[TopicPartition]:
+            found = consumer.offsets_for_times(asked, TIMEOUT_SECONDS) if asked else []
+            if (error := next((place.error for place in found if place.error is not None), None)) is not None:
+                raise KafkaException(error)
+            return found
+
         try:
-            places = consumer.offsets_for_times(asked, TIMEOUT_SECONDS) if asked else []
+            places = settled(ask, SETTLING_SECONDS)
         except KafkaException as error:
             failed |= {topic: _unanswered(self._settings, error) for topic in topics}
             return {}
