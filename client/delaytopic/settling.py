@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 _AGAIN_S: Final = 0.05
@@ -23,16 +23,16 @@ def settled(ask: Callable[[], T], timeout_s: float) -> T:
         try:
             return ask()
         except KafkaException as error:
-            if not is_moving(error) or time.monotonic() >= until_s:
+            if not is_moving(error.args[0]) or time.monotonic() >= until_s:
                 raise
         time.sleep(_AGAIN_S)
 
 
-def is_moving(error: BaseException | None) -> bool:
-    """Tell if a leader or a coordinator is being made or moves, as in a rolling restart of brokers."""
-    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415
+def is_moving(error: Any) -> bool:
+    """Tell if a `KafkaError` is that of a leader or coordinator that is made or moves, as while brokers restart."""
+    from confluent_kafka import KafkaError  # noqa: PLC0415
 
-    return isinstance(error, KafkaException) and error.args[0].code() in (
+    return error.code() in (
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.REPLICA_NOT_AVAILABLE,

@@ -21,7 +21,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # public names, re-exported
 
-from delaytopic.settling import settled
+from delaytopic.settling import is_moving, settled
 from delaytopic_gateway.client.dead_letters import (
     Choice,
     Outcome,
@@ -66,11 +66,6 @@ MOST_OF_PLACES = 3_000
 """The most of these places: what is sent by reasons and sources has to find room beside single places."""
 TIMEOUT_SECONDS = 30.0
 _GATHER_SECONDS = 0.05
-_MOVING = frozenset(
-    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
-    | {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE}
-)
-"""A group's coordinator, or a partition's leader, is still being made or moved after all of the time to wait."""
 _RIGHTS = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "READ on topic {topic}",
     KafkaError.GROUP_AUTHORIZATION_FAILED: "READ on group {group}",
@@ -430,7 +425,7 @@ def _at_fault(refused: Refused[Place], batch: _Batch) -> tuple[Place, KafkaError
 def _translated(error: KafkaError, topic: str) -> ProgramError:
     if error.code() in FENCED:
         return SupersededError(f"another dead-letters resend of {topic} has started after this one, which ends for it")
-    if error.retriable() or error.code() in {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, *_MOVING}:
+    if error.retriable() or is_moving(error) or error.code() in {KafkaError._TIMED_OUT, KafkaError._TRANSPORT}:
         return KafkaUnreachableError(f"Kafka does not answer: {error.str()}")
     needed = _RIGHTS.get(error.code())
     if needed is None:

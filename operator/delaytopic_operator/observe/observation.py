@@ -102,7 +102,7 @@ class OfObject:
 
 @dataclass(frozen=True)
 class RouteFacts(OfObject):
-    """What is declared and written down of a DelayTopic: it changes when somebody writes."""
+    """The facts of a DelayTopic that are declared or written down: they change when somebody writes."""
 
     document: Document | None
     """The DelayTopic; None when it is gone, on the API server's own word."""
@@ -175,7 +175,7 @@ class RouteFacts(OfObject):
 
 @dataclass(frozen=True)
 class AuditFacts:
-    """What the audit that a DelayTopic is part of has told."""
+    """The words of the audit that a DelayTopic is part of."""
 
     slo: AuditVerdict | None = None
     """The verdict of the last audit."""

@@ -104,8 +104,8 @@ class Observer:
             return seen
         topics = self._topics.observe(seen, seen.route.accepted, fresh=True)
         self._learn_cluster(seen, topics)
-        seen = replace(seen, route=replace(seen.route, verdict=self._cluster.validated(seen)))
-        return replace(seen, topics=topics.topics, topics_problem=topics.problem)
+        route = replace(seen.route, verdict=self._cluster.validated(seen))
+        return replace(seen, route=route, topics=topics.topics, topics_problem=topics.problem)
 
     def _learn_cluster(self, seen: Observation, topics: TopicsSeen) -> bool:
         """Remember what Kafka calls itself; return whether that is news.

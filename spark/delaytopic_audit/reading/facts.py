@@ -104,8 +104,8 @@ class KafkaFacts:
             # Read committed, the latest offset is the last stable one: what is behind it may still be aborted.
             answers.update(self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED))
             for answer in answers.values():
-                if is_moving(error := answer.exception(TIMEOUT_SECONDS)):
-                    assert error is not None
+                error = answer.exception(TIMEOUT_SECONDS)
+                if isinstance(error, KafkaException) and is_moving(error.args[0]):
                     raise error
 
         # A leader that has not come in time is a partition's fault, and told with the others.
