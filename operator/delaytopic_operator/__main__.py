@@ -35,20 +35,22 @@ def make_reconcilers(shell: Shell) -> Reconcilers:
     """Put the parts of reconciliations together."""
     config, kube, store = shell.config, shell.kube, shell.store
     observe = shell.metrics.observe_kafka
-    kafka = KafkaClusters(lambda: _may_write(shell), observe, poll_s=config.poll.ms / 1_000)
+    poll_s, settings_kept_s = config.poll.ms / 1_000, config.resync.ms / 1_000
+    kafka = KafkaClusters(lambda: _may_write(shell), observe, poll_s=poll_s, settings_kept_s=settings_kept_s)
     topics = TopicsObserver(kafka, kube)
     cluster, told = ClusterObserver(kube, store, shell.pages, config), ToldVerdicts(shell.pages)
-    observer, metrics = Observer(cluster, topics, store, config, told), StatusMetrics(shell.metrics)
+    observer = Observer(cluster, topics, store, config, told)
+    writer, metrics = StatusWriter(kube, shell.events, config), StatusMetrics(shell.metrics)
     ledger, turns = ScalingLedger(), RolloutLimiter(config.rollouts)
     reconciler = Reconciler(
         observer,
         Executor(kube, store.get, TopicsExecutor(topics, kube), config, shell.guard, shell.metrics.add_drift),
-        StatusWriter(kube, shell.events, config),
+        writer,
         metrics,
         store,
         ledger,
         turns,
-        FleetLooks(observer, ledger, turns, metrics, config, random),
+        FleetLooks(observer, ledger, turns, writer, metrics, config, random),
     )
     classes = ClassReconciler(ClassObserver(cluster, kafka, store, config), kube, shell.events, store)
     audits = AuditReconciler(AuditObserver(cluster, store, config, told), kube, store)

@@ -220,7 +220,8 @@ class OperatorConfig(Model):
     workers_per_namespace: Count | None = None
     """The number of them for the DelayTopics of one namespace, whose Kafka may not answer. Absent: half of workers."""
     resync: Annotated[Duration, between("10s", "24h")] = Duration("5m")
-    """The time after which every DelayTopic is looked at although nothing happened; a fifth of it is jitter."""
+    """The time after which everything is listed again although nothing happened, every DelayTopic is looked at (a fifth
+    of it is jitter), and settings of topics are read again."""
     poll: Annotated[Duration, between("1s", "10m")] = Duration("15s")
     """The time between two looks at the relays' pages: for the status, and for scaling."""
     status_interval: Annotated[Duration, between("0s", "1h")] = Duration("5m")

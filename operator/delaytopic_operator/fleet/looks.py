@@ -11,16 +11,20 @@ from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.decide.plan import Plan
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
-from delaytopic_operator.fleet.steady import Steady, numbers, steady
+from delaytopic_operator.fleet.steady import Steady, numbers, shown, steady
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation
 from delaytopic_operator.observe.observer import Observer
-from delaytopic_operator.report.status import StatusMetrics
+from delaytopic_operator.report.status import StatusMetrics, StatusWriter
 
 EARLY: Final = 60
 """The part of the time until the next look by which it may come sooner: 250 ms of 15 s."""
+WHOLE_MS: Final = 3_600_000
+"""The time until the next whole reconciliation, though nothing has changed: a look that overlooks something hides it no
+longer than that."""
 SPREAD: Final = 0.1
-"""The part of the time until the next whole reconciliation that comes on top of it by chance, so that they spread."""
+"""The part of the time until the next look that shows numbers, and until the next whole reconciliation, that comes on
+top of it by chance, so that they spread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,8 @@ class _Known:
     steady: Steady
     judged_by: Hashable
     until_ms: int
+    shows_at_ms: int
+    """The time from which a look also shows its numbers in the status."""
 
 
 class FleetLooks:
@@ -38,14 +44,16 @@ class FleetLooks:
         observer: Observer,
         ledger: ScalingLedger,
         turns: RolloutLimiter,
+        writer: StatusWriter,
         metrics: StatusMetrics,
         config: OperatorConfig,
         random: Callable[[], float],
     ) -> None:
-        """Have each DelayTopic reconciled once per resync at least, and as often as its status shows numbers."""
+        """Show numbers as often as a status may, and once per resync at least."""
         self._observer = observer
         self._ledger = ledger
         self._turns = turns
+        self._writer = writer
         self._metrics = metrics
         self._interval_ms = min(config.resync.ms, config.status_interval.ms)
         self._poll_ms = config.poll.ms
@@ -64,7 +72,8 @@ class FleetLooks:
             return None
         before = known.steady.seen
         fleet = replace(before.fleet, asked_for_ms=asked_for_ms, memory=self._ledger.memory(key))
-        seen = self._observer.look_again(replace(before, now_ms=now_ms, fleet=fleet))
+        shows = now_ms >= known.shows_at_ms
+        seen = self._observer.look_again(replace(before, now_ms=now_ms, fleet=fleet), in_full=shows)
         if seen is None:
             return None
         found = numbers(seen, known.steady)
@@ -73,6 +82,9 @@ class FleetLooks:
         if found.decision is not None:
             self._ledger.settle(key, found.decision, executed=False)
             self._metrics.update_scaling(seen, found.decision)
+        if shows:
+            self._writer.report(seen, shown(seen, known.steady, found), Outcome(), dry_run=False)
+            known = replace(known, shows_at_ms=now_ms + self._spread(self._interval_ms))
         with self._lock:
             self._known[key] = known
         is_poll = found.next_at_ms >= seen.now_ms + self._poll_ms
@@ -83,6 +95,9 @@ class FleetLooks:
         found = steady(seen, decided) if outcome.failure is None else None
         if found is None:
             return
-        until_ms = seen.now_ms + int(self._interval_ms * (1 + SPREAD * self._random()))
+        until_ms, shows_at_ms = (seen.now_ms + self._spread(each) for each in (WHOLE_MS, self._interval_ms))
         with self._lock:
-            self._known[seen.key] = _Known(found, judged_by, until_ms)
+            self._known[seen.key] = _Known(found, judged_by, until_ms, shows_at_ms)
+
+    def _spread(self, interval_ms: int) -> int:
+        return int(interval_ms * (1 + SPREAD * self._random()))

@@ -6,15 +6,17 @@ no object: it decides how many relays there shall be, and what is to be said of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from delaytopic_operator.decide import relay_objects
 from delaytopic_operator.decide.plan import NOTHING_CHANGES, Plan
 from delaytopic_operator.decide.planner import decide_scaling, findings
+from delaytopic_operator.decide.status_parts import parts_of
 from delaytopic_operator.model.conditions import Condition
 from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.resources import image_of
 from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.topics.plan import TopicPlan
 
@@ -29,6 +31,8 @@ class Steady:
     seen: Observation
     topics: TopicPlan
     said: Said
+    suspended: str | None
+    """The parts that `spec.suspend` pauses, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class Numbers:
     """The outcome of a look at the numbers."""
 
     decision: Decision | None
+    conditions: Sequence[Condition]
     next_at_ms: int
 
 
@@ -52,7 +57,7 @@ def steady(seen: Observation, decided: Plan) -> Steady | None:
         return None
     if (route.record_problem, seen.topics_problem, route.secrets_problem, seen.committed) != (None, None, None, None):
         return None
-    return Steady(_lean(seen), decided.topics, said(decided.conditions))
+    return Steady(_lean(seen), decided.topics, said(decided.conditions), decided.suspended)
 
 
 def numbers(now: Observation, before: Steady) -> Numbers | None:
@@ -66,9 +71,16 @@ def numbers(now: Observation, before: Steady) -> Numbers | None:
     ):
         return None
     assert now.route.record is not None
-    if said(findings(now, before.topics, decision, now.route.record.rules)) != before.said:
+    found = findings(now, before.topics, decision, now.route.record.rules)
+    if said(found) != before.said:
         return None
-    return Numbers(decision, relay_objects.next_look(now, decision))
+    return Numbers(decision, found, relay_objects.next_look(now, decision))
+
+
+def shown(now: Observation, before: Steady, found: Numbers) -> Plan:
+    """Return what a status says of a look, which is made of the whole document: a plan to do nothing."""
+    parts = parts_of(now, before.topics, found.decision)
+    return Plan(conditions=found.conditions, suspended=before.suspended, parts=parts, scaling=found.decision)
 
 
 def said(conditions: Iterable[Condition]) -> Said:
@@ -82,7 +94,9 @@ def _lean(seen: Observation) -> Observation:
     assert fleet.deployment is not None
     assert seen.route.document is not None
     made = fleet.deployment
-    template = {"metadata": (made["spec"].get("template") or {}).get("metadata") or {}}
+    containers = [{"image": image_of(made)}]
+    of_template = (made["spec"].get("template") or {}).get("metadata") or {}
+    template = {"metadata": of_template, "spec": {"containers": containers}}
     deployment = {
         "metadata": _only(made["metadata"], "name", "namespace", "generation", "creationTimestamp"),
         "spec": {**_only(made["spec"], "replicas"), "template": template},

@@ -20,8 +20,9 @@ from delaytopic_operator.kafka.read import (
     read_offsets,
     read_offsets_at,
     read_offsets_retention,
+    read_settings,
     read_sources,
-    read_view,
+    read_topics,
     with_committed,
 )
 from delaytopic_operator.kafka.write import (
@@ -39,6 +40,7 @@ MOST_CLUSTERS: Final = 64
 """Each connection has some threads and sockets; the one that was not used for longest is closed."""
 UNUSED_S: Final = 900.0
 POLL_S: Final = 15.0
+SETTINGS_KEPT_S: Final = 300.0
 RETENTION_KEPT_S: Final = 3_600.0
 """A setting of brokers hardly ever changes."""
 
@@ -60,15 +62,18 @@ class KafkaClusters:
         observe: Observe = nothing_observed,
         timeout_s: float = TIMEOUT_S,
         poll_s: float = POLL_S,
+        settings_kept_s: float = SETTINGS_KEPT_S,
     ) -> None:
         """`before_write` raises if this operator must not write now, because it does not lead.
 
-        `poll_s` is the time between two looks at a DelayTopic.
+        `poll_s` is the time between two looks at a DelayTopic; `settings_kept_s` the one for which the settings of a
+        topic count.
         """
         self._before_write = before_write
         self._observe = observe
         self._timeout_s = timeout_s
         self._poll_s = poll_s
+        self._settings_kept_s = settings_kept_s
         self._lock = threading.Lock()
         self._clusters: OrderedDict[frozenset[tuple[str, str]], tuple[float, KafkaCluster]] = OrderedDict()
 
@@ -94,7 +99,7 @@ class KafkaClusters:
 
     def _connect(self, settings: Mapping[str, str]) -> KafkaCluster:
         client = KafkaClient(settings, self._observe, self._timeout_s)
-        return KafkaCluster(client, self._before_write, self._poll_s)
+        return KafkaCluster(client, self._before_write, self._poll_s, self._settings_kept_s)
 
     def _close_unused(self) -> None:
         """The client of one that another thread still uses ends with its last use."""
@@ -107,11 +112,15 @@ class KafkaCluster:
     """One cluster, as one user."""
 
     def __init__(
-        self, client: KafkaClient, before_write: Callable[[], object] = anybody_writes, poll_s: float = POLL_S
+        self,
+        client: KafkaClient,
+        before_write: Callable[[], object] = anybody_writes,
+        poll_s: float = POLL_S,
+        settings_kept_s: float = SETTINGS_KEPT_S,
     ) -> None:
         self._client = client
         self._before_write = before_write
-        self._memory = TopicMemory()
+        self._memory = TopicMemory(settings_kept_s)
         self._ends = EndsTogether(partial(read_sources, client), poll_s)
         self._reading = threading.Lock()
         self._retention: tuple[float, int | None] | None = None
@@ -122,7 +131,8 @@ class KafkaCluster:
         self._memory.expect(names)
 
     def view(self, names: Iterable[str], *, fresh: bool = False) -> KafkaView:
-        """Return what is there of these topics: known for up to a minute, or as of now (`fresh`).
+        """Return what is there of these topics: known for up to a minute, their settings for longer, or as of now
+        (`fresh`).
 
         What is missing or forbidden is always as of now. Raises `KafkaUnavailable`, `KafkaNotAuthenticated`,
         `KafkaNotAuthorized`, `TopicRejected`.
@@ -133,8 +143,10 @@ class KafkaCluster:
             known, asked = Recall({}, wanted) if fresh else self._memory.recall(wanted, now_s)
             if not asked:
                 return KafkaView(known)
-            seen = read_view(self._client, asked)
-            self._memory.remember(seen, now_s)
+            described = read_topics(self._client, asked)
+            settings = {} if fresh else self._memory.settings_of(described.topics.values(), now_s)
+            seen = read_settings(self._client, described, settings)
+            self._memory.remember(seen, now_s, settings.keys())
         return KafkaView({**known, **seen.topics}, seen.missing, seen.forbidden).of(wanted)
 
     def offsets(self, names: Iterable[str], group_id: str | None = None) -> dict[str, dict[int, PartitionOffsets]]:

@@ -1,12 +1,13 @@
 """A cache of a cluster's topics. Pure but for its lock; times are arguments.
 
-A full reconciliation over a thousand DelayTopics asks for three topics each; together they are a few requests.
+A thousand DelayTopics ask for three topics each; together they are a few requests. The settings of a topic cost ten
+times what else there is to know of it, and change hardly ever: they are read more seldom.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -28,12 +29,20 @@ class Recall(NamedTuple):
     to_read: list[str]
 
 
+class _Known(NamedTuple):
+    read_s: float
+    settings_read_s: float
+    facts: TopicFacts
+
+
 class TopicMemory:
     """Topics that exist, each with the time it was read at; what is missing is never remembered."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings_kept_s: float) -> None:
+        """Settings count for `settings_kept_s`, as long as the topic is the same one."""
+        self._settings_kept_s = settings_kept_s
         self._lock = threading.Lock()
-        self._read: dict[str, tuple[float, TopicFacts]] = {}
+        self._read: dict[str, _Known] = {}
         self._asked_s: dict[str, float] = {}
         self._changed_s: dict[str, float] = {}
         self._expected: set[str] = set()
@@ -49,7 +58,7 @@ class TopicMemory:
         with self._lock:
             wanted = list(names)
             self._asked_s.update(dict.fromkeys(wanted, now_s))
-            known = {name: self._read[name][1] for name in wanted if self._age_s(name, now_s) < KEPT_S}
+            known = {name: self._read[name].facts for name in wanted if self._age_s(name, now_s) < KEPT_S}
             stale = [name for name in wanted if name not in known]
             if not stale:
                 return Recall(known, [])
@@ -57,14 +66,30 @@ class TopicMemory:
             self._expected.clear()
             return Recall(known, list(dict.fromkeys([*stale, *along]))[: max(MOST_TOGETHER, len(stale))])
 
-    def remember(self, seen: KafkaView, now_s: float) -> None:
-        """Keep what was read from `now_s` on; equal settings are held once."""
+    def settings_of(self, topics: Iterable[TopicFacts], now_s: float) -> dict[str, TopicFacts]:
+        """Return those of these topics whose settings still count, as they were known last."""
+        with self._lock:
+            known = {each.name: (each, self._read.get(each.name)) for each in topics}
+        return {
+            name: of.facts
+            for name, (now, of) in known.items()
+            if of is not None
+            and of.facts.topic_id == now.topic_id
+            and now_s - of.settings_read_s < self._settings_kept_s
+        }
+
+    def remember(self, seen: KafkaView, now_s: float, not_read: Collection[str] = ()) -> None:
+        """Keep what was read from `now_s` on, but for the settings of those that were `not_read`.
+
+        Equal settings are held once.
+        """
         with self._lock:
             for name in (*seen.missing, *seen.forbidden):
                 self._read.pop(name, None)
             for name, facts in seen.topics.items():
                 if self._changed_s.get(name, 0.0) < now_s:
-                    self._read[name] = (now_s, self._shared(facts))
+                    settings_s = self._read[name].settings_read_s if name in not_read else now_s
+                    self._read[name] = _Known(now_s, settings_s, self._shared(facts))
             self._forget_unasked(now_s)
 
     def forget(self, name: str, now_s: float) -> None:
@@ -75,7 +100,7 @@ class TopicMemory:
 
     def _age_s(self, name: str, now_s: float) -> float:
         known = self._read.get(name)
-        return now_s - known[0] if known is not None else UNASKED_S
+        return now_s - known.read_s if known is not None else UNASKED_S
 
     def _shared(self, facts: TopicFacts) -> TopicFacts:
         if facts.config is None:

@@ -27,15 +27,33 @@ BATCH: Final = 500
 Ends = Mapping[tuple[str, int], int]
 
 
-def read_view(client: KafkaClient, names: Iterable[str]) -> KafkaView:
-    """Return what is there now of these topics; nothing is created by asking. Raises errors of the operator's tree."""
-    ordered = list(dict.fromkeys(names))
-    parts = [_read_batch(client, ordered[first : first + BATCH]) for first in range(0, len(ordered), BATCH)]
+def read_topics(client: KafkaClient, names: Iterable[str]) -> KafkaView:
+    """Return what is there now of these topics, without settings; nothing is created by asking.
+
+    Raises errors of the operator's tree.
+    """
+    parts = [_describe(client, batch) for batch in _batches(dict.fromkeys(names))]
     return KafkaView(
         {name: facts for part in parts for name, facts in part.topics.items()},
         frozenset().union(*(part.missing for part in parts)),
         frozenset().union(*(part.forbidden for part in parts)),
     )
+
+
+def read_settings(client: KafkaClient, seen: KafkaView, known: Mapping[str, TopicFacts]) -> KafkaView:
+    """Return the same topics with their settings, those of `known` ones as they are known.
+
+    Raises errors of the operator's tree.
+    """
+    there = {
+        name: replace(facts, config=known[name].config, own_config=known[name].own_config)
+        for name, facts in seen.topics.items()
+        if name in known
+    }
+    for batch in _batches(seen.topics.keys() - known.keys()):
+        for name, config in _read_configs(client, batch).items():
+            there[name] = _with_settings(seen.topics[name], config)
+    return KafkaView(there, seen.missing | (seen.topics.keys() - there.keys()), seen.forbidden)
 
 
 def read_offsets(client: KafkaClient, topics: Iterable[TopicFacts]) -> dict[str, dict[int, PartitionOffsets]]:
@@ -154,7 +172,12 @@ def _read_cluster(client: KafkaClient) -> Any:
     return None if isinstance(answer, KafkaError) else answer
 
 
-def _read_batch(client: KafkaClient, names: list[str]) -> KafkaView:
+def _batches(names: Iterable[str]) -> list[list[str]]:
+    ordered = list(names)
+    return [ordered[first : first + BATCH] for first in range(0, len(ordered), BATCH)]
+
+
+def _describe(client: KafkaClient, names: list[str]) -> KafkaView:
     described = client.ask(
         "describe topics",
         lambda timeout_s: client.admin.describe_topics(TopicCollection(names), request_timeout=timeout_s),
@@ -166,15 +189,12 @@ def _read_batch(client: KafkaClient, names: list[str]) -> KafkaView:
     for name, error in errors.items():
         if name not in missing | forbidden:
             raise translate(error, f"describe the topic {name}")
-    configs = _read_configs(client, list(there))
-    topics = {name: _facts(description, configs[name]) for name, description in there.items() if name in configs}
-    return KafkaView(topics, frozenset(missing | (there.keys() - configs.keys())), frozenset(forbidden))
+    topics = {name: _facts(description) for name, description in there.items()}
+    return KafkaView(topics, frozenset(missing), frozenset(forbidden))
 
 
 def _read_configs(client: KafkaClient, names: list[str]) -> dict[str, dict[str, Any] | None]:
     """Settings by topic: None where they may not be read; left out for a topic that is gone meanwhile."""
-    if not names:
-        return {}
     resources = {name: ConfigResource(ResourceType.TOPIC, name) for name in names}
 
     def question(timeout_s: float) -> Mapping[Any, Future[Any]]:
@@ -193,19 +213,22 @@ def _read_configs(client: KafkaClient, names: list[str]) -> dict[str, dict[str, 
     return configs
 
 
-def _facts(description: Any, config: dict[str, Any] | None) -> TopicFacts:
-    own = frozenset(name for name, entry in (config or {}).items() if _is_own(entry))
-    values = None
-    if config is not None:
-        values = {name: entry.value for name, entry in config.items() if entry.value is not None}
+def _facts(description: Any) -> TopicFacts:
     return TopicFacts(
         description.name,
         str(description.topic_id),
         len(description.partitions),
         min((len(partition.replicas) for partition in description.partitions), default=0),
-        values,
-        own,
+        config=None,
     )
+
+
+def _with_settings(facts: TopicFacts, config: dict[str, Any] | None) -> TopicFacts:
+    own = frozenset(name for name, entry in (config or {}).items() if _is_own(entry))
+    values = None
+    if config is not None:
+        values = {name: entry.value for name, entry in config.items() if entry.value is not None}
+    return replace(facts, config=values, own_config=own)
 
 
 def _ends() -> tuple[OffsetSpec, OffsetSpec]:

@@ -95,13 +95,16 @@ class ObjectCache:
         kind, ref, version = kind_of(document), _ref(document), _version(document)
         if kind == kinds.DELAY_TOPIC and not self.concerns(Key(ref.namespace, ref.name)):
             return False
+        with self._lock:
+            if self._is_no_news(ref, version):
+                return False  # a list of thousands that are known is not written anew
         text = json.dumps(_trimmed(document, self._operator_namespace), separators=(",", ":")).encode()
         terms = frozenset(terms_of(kind, document, self._operator_namespace))
         with self._lock:
             known = self._entries[ref.kind].get(ref)
             is_own = known is not None and self._own.get(ref) == version
             entry = _Entry(text, version, terms, known.changed if known is not None and is_own else version)
-            if (known is not None and version <= known.version) or version <= self._deleted.get(ref, -1):
+            if self._is_no_news(ref, version):
                 return False
             self._forget(ref)
             self._entries[ref.kind][ref] = entry
@@ -342,6 +345,10 @@ class ObjectCache:
 
     def _sorted(self, refs: Iterable[Ref]) -> builtins.list[_Entry]:
         return [self._entries[ref.kind][ref] for ref in sorted(refs)]
+
+    def _is_no_news(self, ref: Ref, version: int) -> bool:
+        known = self._entries[ref.kind].get(ref)
+        return (known is not None and version <= known.version) or version <= self._deleted.get(ref, -1)
 
     def _note(self, ref: Ref) -> None:
         self._revisions[ref.kind] += 1

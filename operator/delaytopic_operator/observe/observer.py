@@ -12,7 +12,7 @@ from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.kube.object_cache import ObjectCache
 from delaytopic_operator.model.conditions import instant_ms
-from delaytopic_operator.model.kinds import CRON_JOB
+from delaytopic_operator.model.kinds import CRON_JOB, DELAY_TOPIC
 from delaytopic_operator.model.offsets_backup import is_too_large
 from delaytopic_operator.model.reconciliation import Key, audit_key
 from delaytopic_operator.model.rollouts import Rollouts
@@ -36,6 +36,8 @@ from delaytopic_operator.resources.audits import cron_job_of, report_address
 from delaytopic_operator.scaling.signals import gather
 
 NOTHING_KNOWN: Final = TopicsSeen()
+_EDITED: Final = ("uid", "generation", "annotations", "labels", "deletionTimestamp")
+"""The parts of the metadata that change with what is declared."""
 
 
 class Observer:
@@ -82,8 +84,11 @@ class Observer:
         """Return which relays start anew, or should have."""
         return self._rollouts.rollouts()
 
-    def look_again(self, seen: Observation) -> Observation | None:
+    def look_again(self, seen: Observation, *, in_full: bool) -> Observation | None:
         """Look at pages and offsets alone, where all else is as in this former look; None where it is not.
+
+        With `in_full`, see also what a status is made of and what is asked for seldom: the document, the verdict of the
+        audit at this time, and who else is in the relays' group.
 
         Raises `OperatorError` when the API server cannot be asked.
         """
@@ -91,12 +96,22 @@ class Observer:
         assert accepted is not None
         if not self._cluster.is_as_before(seen) or self._audit(seen) != (seen.audit.served, seen.audit.failure):
             return None
-        topics = self._topics.observe(seen, accepted, members=False)
+        topics = self._topics.observe(seen, accepted, members=in_full)
         if topics.problem is not None or self._learn_cluster(seen, topics):
             return None
         fleet = _with_signals(seen, self._cluster.pages(seen), topics)
         seen = replace(seen, fleet=fleet, topics=topics.topics, backend=topics.backend)
-        return None if self._offsets.is_due(seen) else seen
+        if self._offsets.is_due(seen):
+            return None
+        return self._with_document(seen) if in_full else seen
+
+    def _with_document(self, seen: Observation) -> Observation | None:
+        """Add the document as it is now, and its audit; None where somebody has just edited it."""
+        document = self._store.get(DELAY_TOPIC, *seen.key)
+        before = seen.route.metadata
+        if document is None or any(document["metadata"].get(name) != before.get(name) for name in _EDITED):
+            return None
+        return self._with_audit(replace(seen, route=replace(seen.route, document=document)))
 
     def refreshed(self, seen: Observation) -> Observation:
         """Observe the topics anew: nothing is changed on the word of a minute ago."""

@@ -60,8 +60,9 @@ class TopicsObserver:
     def observe(
         self, seen: Observation, accepted: Accepted, *, fresh: bool = False, members: bool = True
     ) -> TopicsSeen:
-        """Observe topics and the source's offsets; a failure is a problem. What exists was read up to a minute ago, or
-        is read now (`fresh`). Without `members` nobody is asked who is in the relays' group: it is as it was.
+        """Observe topics and the source's offsets; a failure is a problem. What exists was read up to a minute ago, its
+        settings up to a resync ago, or both are read now (`fresh`). Without `members` nobody is asked who is in the
+        relays' group: it is as it was.
         """
         settings = accepted.settings
         backend = self._redis.observe(accepted, secret_values(seen, accepted), seen.now_ms)

@@ -221,16 +221,17 @@ class Life:
         pages: Any = _Pages(world)
         cluster = ClusterObserver(kube, self._store, pages, config)
         observer = Observer(cluster, topics, self._store, config, ToldVerdicts(pages))
+        writer = StatusWriter(kube, EventRecorder(plain, "test"), config)
         metrics, ledger, turns = StatusMetrics(OperatorMetrics()), ScalingLedger(), RolloutLimiter(config.rollouts)
         self._reconciler = Reconciler(
             observer,
             Executor(kube, self._store.get, TopicsExecutor(topics, kube), config, self._guard, lambda _: None),
-            StatusWriter(kube, EventRecorder(plain, "test"), config),
+            writer,
             metrics,
             self._store,
             ledger,
             turns,
-            FleetLooks(observer, ledger, turns, metrics, config, random),
+            FleetLooks(observer, ledger, turns, writer, metrics, config, random),
         )
 
     def pass_over(self, name: str) -> bool:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 from tests.support.operator.scenes import CONFIG, KEY
-from tests.unit.operator.fleet.test_steady import LATER_MS, SEEN, again
+from tests.unit.operator.fleet.test_steady import LATER_MS, SEEN, again, with_page
 
-from delaytopic_operator.decide.plan import ForgetRecord
+from delaytopic_operator.decide.plan import ForgetRecord, Plan
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import KafkaUnavailable
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
-from delaytopic_operator.fleet.looks import EARLY, FleetLooks
+from delaytopic_operator.fleet.looks import EARLY, WHOLE_MS, FleetLooks
 from delaytopic_operator.model.reconciliation import Result
 from delaytopic_operator.observe.observation import Observation
 
@@ -28,10 +28,18 @@ class Edges:
 
     seen: Observation | None = field(default_factory=again)
     told: list[int] = field(default_factory=list)
+    shown: list[Observation] = field(default_factory=list)
+    in_full: list[bool] = field(default_factory=list)
 
-    def look_again(self, _: Observation) -> Observation | None:
+    def look_again(self, _: Observation, *, in_full: bool) -> Observation | None:
         """Return what is seen."""
+        self.in_full.append(in_full)
         return self.seen
+
+    def report(self, seen: Observation, decided: Plan, outcome: Outcome, *, dry_run: bool) -> None:
+        """Keep what the status shows the numbers of."""
+        assert (decided.actions, outcome, dry_run) == ((), Outcome(), False)
+        self.shown.append(seen)
 
     def update_scaling(self, _: Observation, decision: Any) -> None:
         """Keep the number of relays."""
@@ -47,7 +55,8 @@ def edges() -> Edges:
 def looks(edges: Edges) -> FleetLooks:
     """The looks after a reconciliation that found nothing to do."""
     of_edges: Any = edges
-    made = FleetLooks(of_edges, ScalingLedger(), RolloutLimiter(CONFIG.rollouts), of_edges, CONFIG, lambda: 0.0)
+    turns = RolloutLimiter(CONFIG.rollouts)
+    made = FleetLooks(of_edges, ScalingLedger(), turns, of_edges, of_edges, CONFIG, lambda: 0.0)
     made.note(SEEN, plan(SEEN), Outcome(), "as declared")
     return made
 
@@ -70,8 +79,24 @@ def test_a_namespace_or_a_secret_that_changed_brings_a_reconciliation(looks: Fle
     assert [look(looks), look(looks)] == [None, None]
 
 
-def test_a_status_shows_numbers_after_its_interval_at_the_latest(looks: FleetLooks) -> None:
-    last_ms = SEEN.now_ms + INTERVAL_MS
+def test_a_status_shows_numbers_once_an_interval_by_a_look_in_full(looks: FleetLooks, edges: Edges) -> None:
+    first_ms = SEEN.now_ms + INTERVAL_MS
+
+    looked = [look(looks, now_ms=first_ms + after_ms) for after_ms in (-1, 0, INTERVAL_MS - 1, INTERVAL_MS)]
+
+    assert looked == [NEXT_LOOK] * 4
+    assert edges.in_full == [False, True, False, True]
+    assert edges.shown == [edges.seen] * 2
+
+
+def test_a_look_that_ends_in_a_whole_reconciliation_shows_nothing(looks: FleetLooks, edges: Edges) -> None:
+    edges.seen = with_page(again(), state="Failed")
+
+    assert (look(looks, now_ms=SEEN.now_ms + INTERVAL_MS), edges.shown) == (None, [])
+
+
+def test_a_whole_reconciliation_follows_after_an_hour_though_nothing_has_changed(looks: FleetLooks) -> None:
+    last_ms = SEEN.now_ms + WHOLE_MS
 
     assert [look(looks, now_ms=last_ms - 1), look(looks, now_ms=last_ms)] == [NEXT_LOOK, None]
 

@@ -13,11 +13,12 @@ from tests.unit.operator.scaling.scenes import source
 from delaytopic_api.documents import ConditionType
 from delaytopic_operator.decide.plan import Apply, WriteRecord
 from delaytopic_operator.decide.planner import plan
-from delaytopic_operator.fleet.steady import Numbers, Steady, numbers, steady
+from delaytopic_operator.fleet.steady import Numbers, Steady, numbers, shown, steady
 from delaytopic_operator.model.conditions import UNKNOWN, Condition
 from delaytopic_operator.model.declared_rules import declared
 from delaytopic_operator.observe.fleet import FleetFacts
 from delaytopic_operator.observe.observation import Observation, Problem, Topics
+from delaytopic_operator.report.status import status_document
 from delaytopic_operator.scaling.signals import gather
 from delaytopic_process.open_transactions import OpenTransaction
 
@@ -70,13 +71,27 @@ def again(**changes: Any) -> Observation:
 def test_numbers_alone_are_looked_at_where_nothing_is_to_do() -> None:
     found = numbers(again(), known())
 
-    assert found == Numbers(found.decision if found is not None else None, LATER_MS + CONFIG.poll.ms)
+    assert found is not None
     assert found.decision is not None
+    assert found == Numbers(found.decision, found.conditions, LATER_MS + CONFIG.poll.ms)
     assert (found.decision.changed, found.decision.decided_at_ms) == (False, LATER_MS)
 
 
 def test_a_look_keeps_no_objects_as_only_whole_looks_compare_them() -> None:
     assert (len(SEEN.route.objects), known().seen.route.objects) == (5, ())
+
+
+def test_a_look_shows_in_the_status_what_a_whole_one_would() -> None:
+    whole = altered(with_page(altered(SEEN, now_ms=LATER_MS), pending=7))
+    before = known()
+    kept = altered(whole, objects=(), deployment=before.seen.fleet.deployment, pods=before.seen.fleet.pods)
+    found = numbers(kept, before)
+    assert found is not None
+
+    told = status_document(kept, shown(kept, before, found))
+
+    assert told["status"]["backlog"]["pending"] == 7
+    assert told == status_document(whole, plan(whole))
 
 
 @pytest.mark.parametrize(

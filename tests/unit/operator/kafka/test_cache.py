@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.support.operator.topic_scenes import facts
 
 from delaytopic_operator.kafka.cache import KEPT_S, MOST_TOGETHER, SOON_S, UNASKED_S, TopicMemory
 from delaytopic_operator.model.kafka_view import KafkaView
 
 A, B = facts("a"), facts("b")
+SETTINGS_KEPT_S = 300.0
 
 
 def reading(memory: TopicMemory, names: list[str], now_s: float) -> list[str]:
@@ -20,7 +23,7 @@ def reading(memory: TopicMemory, names: list[str], now_s: float) -> list[str]:
 
 
 def test_an_answer_counts_for_a_minute() -> None:
-    memory = TopicMemory()
+    memory = TopicMemory(SETTINGS_KEPT_S)
 
     read = [reading(memory, ["a"], now_s) for now_s in (100.0, 100.0 + KEPT_S - 1, 100.0 + KEPT_S)]
 
@@ -28,7 +31,7 @@ def test_an_answer_counts_for_a_minute() -> None:
 
 
 def test_what_is_expected_and_what_grows_old_is_read_along() -> None:
-    memory = TopicMemory()
+    memory = TopicMemory(SETTINGS_KEPT_S)
     reading(memory, ["a"], 100.0)
     reading(memory, ["b"], 100.0 + SOON_S - 1)
     memory.expect(["c"])
@@ -40,7 +43,7 @@ def test_what_is_expected_and_what_grows_old_is_read_along() -> None:
 
 
 def test_no_question_is_about_more_than_a_batch_unless_it_was_asked_so() -> None:
-    memory = TopicMemory()
+    memory = TopicMemory(SETTINGS_KEPT_S)
     many = [f"t{number}" for number in range(2 * MOST_TOGETHER)]
     memory.expect(many)
 
@@ -49,7 +52,7 @@ def test_no_question_is_about_more_than_a_batch_unless_it_was_asked_so() -> None
 
 
 def test_a_topic_that_is_missing_is_asked_for_each_time() -> None:
-    memory = TopicMemory()
+    memory = TopicMemory(SETTINGS_KEPT_S)
 
     memory.recall(["a"], 100.0)
     memory.remember(KafkaView({}, frozenset({"a"})), 100.0)
@@ -58,7 +61,7 @@ def test_a_topic_that_is_missing_is_asked_for_each_time() -> None:
 
 
 def test_what_was_read_before_a_change_does_not_count_after_it() -> None:
-    memory = TopicMemory()
+    memory = TopicMemory(SETTINGS_KEPT_S)
 
     memory.recall(["a"], 100.0)
     memory.forget("a", 101.0)
@@ -68,7 +71,7 @@ def test_what_was_read_before_a_change_does_not_count_after_it() -> None:
 
 
 def test_a_topic_that_nobody_asks_for_is_forgotten() -> None:
-    memory = TopicMemory()
+    memory = TopicMemory(SETTINGS_KEPT_S)
     reading(memory, ["a"], 100.0)
 
     later_s = 100.0 + UNASKED_S
@@ -77,8 +80,29 @@ def test_a_topic_that_nobody_asks_for_is_forgotten() -> None:
     assert reading(memory, ["b"], later_s + KEPT_S) == ["b"]
 
 
+def test_settings_count_for_longer_than_what_else_is_known_of_a_topic_and_only_of_that_very_topic() -> None:
+    memory = TopicMemory(SETTINGS_KEPT_S)
+    memory.remember(KafkaView({"a": A}), 100.0)
+    for later_s in (1.0, SETTINGS_KEPT_S - 1.0):
+        memory.remember(KafkaView({"a": A}), 100.0 + later_s, not_read={"a"})
+    made_anew = replace(A, topic_id="another")
+
+    assert memory.settings_of([A, B], 100.0 + SETTINGS_KEPT_S - 1.0) == {"a": A}
+    assert memory.settings_of([A], 100.0 + SETTINGS_KEPT_S) == {}
+    assert memory.settings_of([made_anew], 101.0) == {}
+
+
+def test_settings_that_the_operator_changes_are_read_again() -> None:
+    memory = TopicMemory(SETTINGS_KEPT_S)
+    memory.remember(KafkaView({"a": A}), 100.0)
+
+    memory.forget("a", 101.0)
+
+    assert memory.settings_of([A], 102.0) == {}
+
+
 def test_equal_settings_are_held_once() -> None:
-    memory = TopicMemory()
+    memory = TopicMemory(SETTINGS_KEPT_S)
     memory.recall(["a", "b"], 100.0)
     memory.remember(KafkaView({"a": A, "b": B}), 100.0)
 

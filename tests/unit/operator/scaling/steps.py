@@ -74,7 +74,7 @@ class Reconciliation:
         self.ledger = ScalingLedger()
         self.turns = RolloutLimiter(CONFIG.rollouts)
         edges: Any = self
-        self.looks = FleetLooks(edges, self.ledger, self.turns, edges, CONFIG, lambda: 0.0)
+        self.looks = FleetLooks(edges, self.ledger, self.turns, edges, edges, CONFIG, lambda: 0.0)
         self.plans: list[Plan] = []
         self.events: list[str] = []
         self.in_group: list[str] | KafkaUnavailable = []
@@ -104,7 +104,7 @@ class Reconciliation:
         """Return the number of observations that were given."""
         return self.edits
 
-    def look_again(self, seen: Observation) -> Observation:
+    def look_again(self, seen: Observation, *, in_full: bool) -> Observation:
         """Return the same numbers."""
         again = altered(self.seen, now_ms=seen.now_ms, asked_for_ms=seen.fleet.asked_for_ms)
         return altered(again, memory=seen.fleet.memory, no_turn=seen.route.no_turn)
