@@ -8,6 +8,7 @@ and http.client's headers cost more than a page. So does a new connection: each 
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import socket
 from collections import deque
@@ -45,6 +46,10 @@ MOST_KEPT: Final = 8_192
 """The connections that wait at once, and no more than half of the files that this process may open."""
 CHUNK_BYTES: Final = 1 << 16
 HEAD_ENDS: Final = b"\r\n\r\n"
+_FIRST_LINE: Final = re.compile(rb"(?P<version>http/1\.\d) (?P<code>\d{3})")
+_FIELDS: Final = re.compile(rb"\r\n(content-length|transfer-encoding|connection)[ \t]*:([^\r\n]*)")
+"""The fields of a head in small letters that say how its body ends. No head makes them take longer than its length
+says."""
 
 Document = dict[str, Any]
 
@@ -317,23 +322,17 @@ def _head_of(data: bytearray) -> _Head | None:
         if len(data) > CHUNK_BYTES:
             raise BadStatusLine("the head of the answer does not end")
         return None
-    first, *lines = bytes(data[:ends]).lower().split(b"\r\n")
-    version, _, rest = first.partition(b" ")
-    code = rest[:3]
-    if not version.startswith(b"http/1.") or not code.isdigit():
-        raise BadStatusLine(repr(first))
-    if code != b"200":
-        raise ValueError(f"answers {int(code)}")
-    fields = dict(_field(line) for line in lines)
+    head = bytes(data[:ends]).lower()
+    first = _FIRST_LINE.match(head)
+    if first is None:
+        raise BadStatusLine(repr(head.partition(b"\r\n")[0]))
+    if first["code"] != b"200":
+        raise ValueError(f"answers {int(first['code'])}")
+    fields = {name: value.strip() for name, value in _FIELDS.findall(head)}
     body_at, is_plain = ends + len(HEAD_ENDS), fields.get(b"transfer-encoding", b"identity") == b"identity"
     length = fields.get(b"content-length", b"")
-    keeps = version == b"http/1.1" and b"close" not in fields.get(b"connection", b"")
+    keeps = first["version"] == b"http/1.1" and b"close" not in fields.get(b"connection", b"")
     return _Head(body_at, int(length) if is_plain and length.isdigit() else None, is_plain, keeps)
-
-
-def _field(line: bytes) -> tuple[bytes, bytes]:
-    name, _, value = line.partition(b":")
-    return name.strip(), value.strip()
 
 
 class _Received(NamedTuple):

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from socket import socket
 from time import monotonic
 from typing import Any, Final, TypeAlias
@@ -70,7 +71,7 @@ def redis_target(connection: RedisConnection, secrets: SecretValues) -> RedisTar
 
 def _address(connection: RedisConnection, secrets: SecretValues) -> RedisAddress:
     if connection.url_secret is None:
-        return parse_redis_url(connection.url or "")  # the document was checked
+        return _written_address(connection.url or "")  # the document was checked
     wanted = connection.url_secret
     where = f"the key {wanted.key} of the Secret {wanted.secret_name}"
     try:
@@ -80,6 +81,10 @@ def _address(connection: RedisConnection, secrets: SecretValues) -> RedisAddress
     if address.path is not None:
         raise SecretMissing(f"{where} is the path of a socket, which no pod reaches; write it like {REDIS_URLS}")
     return address
+
+
+# It is asked for at each look at a DelayTopic. No url of a Secret is kept so.
+_written_address = lru_cache(maxsize=1_024)(parse_redis_url)
 
 
 class BoundedPool(redis.ConnectionPool):
