@@ -124,7 +124,7 @@ class TopicsExecutor:
                 "known where it is; correct them, or set deletionPolicy to Retain"
             )
         cluster, values = self._topics.cluster(seen, accepted), secret_values(seen, accepted)
-        if other_clusters(cluster, record.group_id, seen.route.kube_cluster):
+        if other_clusters(cluster, record.group_id, seen.route.kube_cluster, fresh=True):
             raise OtherOwner(
                 f"relays of another Kubernetes cluster are in the group {record.group_id}, and use its topics and "
                 "offsets: nothing is removed until they have gone; set deletionPolicy to Retain to leave it to them"

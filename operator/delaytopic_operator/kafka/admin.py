@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from delaytopic_operator.errors import OperatorError
-from delaytopic_operator.kafka.cache import KEPT_S, Recall, TopicMemory
+from delaytopic_operator.kafka.cache import KEPT_S, GroupMembers, Recall, TopicMemory
 from delaytopic_operator.kafka.client import TIMEOUT_S, KafkaClient, Observe
 from delaytopic_operator.kafka.ends import EndsTogether, SourceEnds
 from delaytopic_operator.kafka.members import member_names, remove_members
@@ -122,6 +122,7 @@ class KafkaCluster:
         self._before_write = before_write
         self._memory = TopicMemory(settings_kept_s)
         self._ends = EndsTogether(partial(read_sources, client), poll_s)
+        self._members = GroupMembers(partial(member_names, client))
         self._reading = threading.Lock()
         self._retention: tuple[float, int | None] | None = None
         self._cluster_id: tuple[float, str | None] | None = None
@@ -227,12 +228,18 @@ class KafkaCluster:
         committed = read_committed(self._client, group_id, self.view([topic]).topics.values())
         return {number: found for (_, number), found in committed.items()}
 
-    def member_names(self, group_id: str) -> list[str]:
-        """Return the own names of the members of a group, of those that have one.
+    def member_names(self, group_id: str, *, fresh: bool = False) -> Sequence[str]:
+        """Return the own names of the members of a group, of those that have one: as of some seconds ago, or as of now
+        (`fresh`).
 
         Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, and `KafkaNotAuthorized`.
         """
-        return member_names(self._client, group_id)
+        if not fresh:
+            return self._members.of(group_id, time.monotonic())
+        found = member_names(self._client, [group_id])[group_id]
+        if isinstance(found, OperatorError):
+            raise found
+        return found
 
     def cluster_id(self, *, fresh: bool = False) -> str | None:
         """Return what the cluster calls itself, as of a minute ago at most, or as of now; None where it does not

@@ -1,4 +1,4 @@
-"""A cache of a cluster's topics. Pure but for its lock; times are arguments.
+"""Caches of a cluster's topics and of who is in its groups. Pure but for their locks; times are arguments.
 
 A thousand DelayTopics ask for three topics each; together they are a few requests. The settings of a topic cost ten
 times what else there is to know of it, and change hardly ever: they are read more seldom.
@@ -7,10 +7,11 @@ times what else there is to know of it, and change hardly ever: they are read mo
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from delaytopic_operator.errors import OperatorError
 from delaytopic_operator.model.kafka_view import KafkaView, TopicFacts
 
 KEPT_S: Final = 60.0
@@ -20,6 +21,11 @@ SOON_S: Final = 30.0
 UNASKED_S: Final = 3_600.0
 """A topic that nobody has asked for since is forgotten."""
 MOST_TOGETHER: Final = 500
+MEMBERS_KEPT_S: Final = 20.0
+"""The time for which it counts who is in a group: clusters come and go with people."""
+MEMBERS_SOON_S: Final = 240.0
+"""An older answer is read again along with others: as installed, each group is asked for once in five minutes."""
+MOST_GROUPS: Final = 300
 
 
 class Recall(NamedTuple):
@@ -116,3 +122,52 @@ class TopicMemory:
         self._changed_s = {name: at_s for name, at_s in self._changed_s.items() if now_s - at_s < KEPT_S}
         if len(self._configs) > 2 * len(self._read) + 1:
             self._configs.clear()
+
+
+ReadMembers = Callable[[Collection[str]], Mapping[str, Sequence[str] | OperatorError]]
+"""Reads the names of the members of groups now; raises errors of the operator's tree where nobody answers."""
+
+
+class GroupMembers:
+    """Thread-safe. Nobody waits for a question about others' groups."""
+
+    def __init__(self, read: ReadMembers) -> None:
+        """Take what reads groups, some hundred at most."""
+        self._read = read
+        self._lock = threading.Lock()
+        self._asked_s: dict[str, float] = {}
+        self._answers: dict[str, tuple[float, Sequence[str]]] = {}
+        self._is_reading_along = False
+
+    def of(self, group_id: str, now_s: float) -> Sequence[str]:
+        """Return the names of a group's members, as of some seconds ago at most. Raises what the reading raises."""
+        with self._lock:
+            self._asked_s[group_id] = now_s
+            known = self._answers.get(group_id)
+            if known is not None and now_s - known[0] < MEMBERS_KEPT_S:
+                return known[1]
+            along = [] if self._is_reading_along else self._soon(group_id, now_s)
+            self._is_reading_along = self._is_reading_along or bool(along)
+        try:
+            answers = self._read([group_id, *along])
+        finally:
+            if along:
+                with self._lock:
+                    self._is_reading_along = False
+        found = answers[group_id]
+        with self._lock:
+            self._answers |= {name: (now_s, each) for name, each in answers.items() if not isinstance(each, Exception)}
+            self._forget_unasked(now_s)
+        if isinstance(found, OperatorError):
+            raise found
+        return found
+
+    def _soon(self, group_id: str, now_s: float) -> list[str]:
+        """List the groups that are asked for soon, those first that were read first."""
+        old = sorted((at_s, name) for name, (at_s, _) in self._answers.items() if now_s - at_s >= MEMBERS_SOON_S)
+        return [name for _, name in old if name != group_id][: MOST_GROUPS - 1]
+
+    def _forget_unasked(self, now_s: float) -> None:
+        for name in [name for name, asked_s in self._asked_s.items() if now_s - asked_s >= UNASKED_S]:
+            del self._asked_s[name]
+            self._answers.pop(name, None)

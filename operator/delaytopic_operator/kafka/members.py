@@ -14,7 +14,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import MemberDescription  # type: ignore[attr-defined]  # implicit re-export
 
-from delaytopic_operator.errors import KafkaUnavailable
+from delaytopic_operator.errors import KafkaUnavailable, OperatorError
 from delaytopic_operator.kafka.client import KafkaClient
 from delaytopic_operator.kafka.errors import translate
 
@@ -37,7 +37,9 @@ def remove_members(client: KafkaClient, group_id: str, topic: str, names: Collec
 
     Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, and `KafkaNotAuthorized`.
     """
-    members = _members(client, group_id)
+    members = _members(client, [group_id])[group_id]
+    if isinstance(members, OperatorError):
+        raise members
     found = sorted(name for name in names if any(member.group_instance_id == name for member in members))
     for name in found:
         settings = {**SETTINGS, "group.instance.id": name}
@@ -46,22 +48,30 @@ def remove_members(client: KafkaClient, group_id: str, topic: str, names: Collec
     return found
 
 
-def member_names(client: KafkaClient, group_id: str) -> list[str]:
-    """Return the own names of the members of a group, of those that have one.
+def member_names(client: KafkaClient, groups: Collection[str]) -> dict[str, list[str] | OperatorError]:
+    """Return by group the own names of its members, of those that have one, or why they are not known.
 
-    Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, and `KafkaNotAuthorized`.
+    Raises `KafkaUnavailable` and `KafkaNotAuthenticated`.
     """
-    return sorted(member.group_instance_id for member in _members(client, group_id) if member.group_instance_id)
+    return {
+        group_id: members
+        if isinstance(members, OperatorError)
+        else sorted(member.group_instance_id for member in members if member.group_instance_id)
+        for group_id, members in _members(client, groups).items()
+    }
 
 
-def _members(client: KafkaClient, group_id: str) -> list[MemberDescription]:
-    what = f"describe the consumer group {group_id}"
-    answer = client.ask_coordinator(
-        what, lambda admin, timeout_s: admin.describe_consumer_groups([group_id], request_timeout=timeout_s)
-    )[group_id]
-    if isinstance(answer, KafkaError):
-        raise translate(answer, what)
-    return list(answer.members)
+def _members(client: KafkaClient, groups: Collection[str]) -> dict[str, list[MemberDescription] | OperatorError]:
+    answers = client.ask_coordinator(
+        "describe consumer groups",
+        lambda admin, timeout_s: admin.describe_consumer_groups([*groups], request_timeout=timeout_s),
+    )
+    return {
+        group_id: translate(answer, f"describe the consumer group {group_id}")
+        if isinstance(answer, KafkaError)
+        else list(answer.members)
+        for group_id, answer in answers.items()
+    }
 
 
 def _take_out(consumer: Consumer, topic: str, name: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from delaytopic_api import Settings
 from delaytopic_api.documents import KafkaConnection
@@ -30,9 +29,6 @@ from delaytopic_operator.topics.plan import topic_names
 from delaytopic_operator.topics.strimzi import CLUSTER_LABEL, StrimziTopics, strimzi_place, strimzi_topics
 from delaytopic_process.open_transactions import OpenTransaction, StableEnds
 
-MEMBERS_AGE_MS: Final = 20_000
-"""Members of a group are asked for so seldom: clusters come and go with people."""
-
 
 @dataclass(frozen=True)
 class TopicsSeen:
@@ -55,7 +51,7 @@ class TopicsObserver:
         self._kube = kube
         self._redis = RedisObserver()
         self._stable: dict[Key, StableEnds] = {}
-        self._others: dict[Key, tuple[int, frozenset[str]]] = {}
+        self._others: dict[Key, frozenset[str]] = {}
 
     def observe(
         self, seen: Observation, accepted: Accepted, *, fresh: bool = False, members: bool = True
@@ -128,10 +124,9 @@ class TopicsObserver:
     def _other_clusters(self, seen: Observation, cluster: KafkaCluster, group_id: str, *, ask: bool) -> frozenset[str]:
         """Return the other Kubernetes clusters in the relays' group, as of some seconds ago where it may be asked."""
         known = self._others.get(seen.key)
-        if known is not None and (not ask or 0 <= seen.now_ms - known[0] < MEMBERS_AGE_MS):
-            return known[1]
-        found = other_clusters(cluster, group_id, seen.route.kube_cluster)
-        self._others[seen.key] = (seen.now_ms, found)
+        if known is not None and not ask:
+            return known
+        found = self._others[seen.key] = other_clusters(cluster, group_id, seen.route.kube_cluster)
         return found
 
     def strimzi(self, seen: Observation, accepted: Accepted) -> StrimziTopics | None:
@@ -162,12 +157,12 @@ class TopicsObserver:
         return self._kafka.cluster(kafka_settings(connection, secret_values(seen, accepted)))
 
 
-def other_clusters(cluster: KafkaCluster, group_id: str, mark: str | None) -> frozenset[str]:
+def other_clusters(cluster: KafkaCluster, group_id: str, mark: str | None, *, fresh: bool = False) -> frozenset[str]:
     """Return the marks of other Kubernetes clusters whose relays are in a group; none where that is not known."""
     if mark is None:
         return frozenset()
     try:
-        return marks_in(cluster.member_names(group_id)) - {mark}
+        return marks_in(cluster.member_names(group_id, fresh=fresh)) - {mark}
     except OperatorError:
         # Who may not describe the group, or finds Kafka away, is told so by what needs it more.
         return frozenset()
