@@ -92,10 +92,12 @@ def _offsets(
     settings: Settings, topic: str, partitions: Iterable[int], of: OffsetSpec, admin: AdminClient | None = None
 ) -> dict[int, int]:
     places = {TopicPartition(topic, partition): of for partition in partitions}
-    admin = admin or AdminClient(dict(settings), logger=QUIET)
+    if admin is None:
+        admin = AdminClient(dict(settings), logger=QUIET)
+    asked = admin
 
     def ask() -> dict[int, int]:
-        found = admin.list_offsets(
+        found = asked.list_offsets(
             places, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT_SECONDS
         )
         return {place.partition: future.result().offset for place, future in found.items()}

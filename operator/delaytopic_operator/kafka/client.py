@@ -89,7 +89,10 @@ class KafkaClient:
         """
         with self._observed(what):
             with self._lock:
-                admin = self._for_groups = self._for_groups or self._new_admin()
+                # A client that has nothing to do counts as false.
+                if self._for_groups is None:
+                    self._for_groups = self._new_admin()
+                admin = self._for_groups
             try:
                 return self._answers(what, admin, partial(question, admin, NEVER_S), vital=False)
             except OperatorError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Final
 
 from delaytopic_operator.errors import OperatorError
@@ -17,6 +18,9 @@ from delaytopic_operator.model.kafka_view import PartitionOffsets, TopicFacts
 NEAR: Final = 0.8
 """The part of the time for which an answer counts: a topic whose next look is nearer than that is read along with
 others. The rest is for looks that come late."""
+MOST_ALONG: Final = 500
+"""The most topics of one question: where looks come late, all are looked at soon, and most answers are too old by
+then."""
 UNASKED_S: Final = 600.0
 """A topic that nobody has asked for since is not read along with others. Looks that come minutes late, as there is too
 much to do, must not be what makes each of them ask alone."""
@@ -74,8 +78,10 @@ class EndsTogether:
         if known is not None and now_s - known[0] < self._kept_s and _is_whole(known[1], topic):
             return known[1]
         self._forget(now_s)
-        others = [self._asked[name][1] for name in self._asked if name != topic.name and self._soon(name, now_s)]
-        along = [topic, *others]
+        soon = [name for name in self._asked if name != topic.name and self._soon(name, now_s)]
+        if len(soon) >= MOST_ALONG:
+            soon = nsmallest(MOST_ALONG - 1, soon, key=lambda name: self._asked[name][0])
+        along = [topic, *(self._asked[name][1] for name in soon)]
         try:
             answers = self._read(along)
         except OperatorError:

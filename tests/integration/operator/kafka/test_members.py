@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
+from tests.harness.names import unique
 from tests.harness.shared_servers import KafkaAddress
 from tests.support.operator.kafka_help import made, wait_for
 
@@ -117,6 +118,24 @@ def names(client: KafkaClient) -> list[str] | None:
         return None
     assert not isinstance(found, OperatorError)
     return found
+
+
+class CountedClient(KafkaClient):
+    """Counts the clients of the library that it makes."""
+
+    made = 0
+
+    def _new_admin(self) -> AdminClient:
+        self.made += 1
+        return super()._new_admin()
+
+
+def test_all_questions_about_groups_share_one_client_beside_that_of_all_others(kafka: KafkaAddress) -> None:
+    client = CountedClient({"bootstrap.servers": kafka.bootstrap_servers}, lambda *_: None)
+
+    found = [member_names(client, [unique("group"), unique("group")]) for _ in range(3)]
+
+    assert ([[*groups.values()] for groups in found], client.made) == ([[[], []]] * 3, 2)
 
 
 @pytest.mark.nightly  # each day a Kafka that is not there is told, and left alone for a while
