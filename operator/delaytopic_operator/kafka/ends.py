@@ -18,9 +18,8 @@ from delaytopic_operator.model.kafka_view import PartitionOffsets, TopicFacts
 NEAR: Final = 0.8
 """The part of the time for which an answer counts: a topic whose next look is nearer than that is read along with
 others. The rest is for looks that come late."""
-MOST_ALONG: Final = 500
-"""The most topics of one question: where looks come late, all are looked at soon, and most answers are too old by
-then."""
+FEWEST_ALONG: Final = 20
+"""The topics that are read along, where they are looked at soon, however few were asked for lately."""
 UNASKED_S: Final = 600.0
 """A topic that nobody has asked for since is not read along with others. Looks that come minutes late, as there is too
 much to do, must not be what makes each of them ask alone."""
@@ -78,10 +77,7 @@ class EndsTogether:
         if known is not None and now_s - known[0] < self._kept_s and _is_whole(known[1], topic):
             return known[1]
         self._forget(now_s)
-        soon = [name for name in self._asked if name != topic.name and self._soon(name, now_s)]
-        if len(soon) >= MOST_ALONG:
-            soon = nsmallest(MOST_ALONG - 1, soon, key=lambda name: self._asked[name][0])
-        along = [topic, *(self._asked[name][1] for name in soon)]
+        along = [topic, *(self._asked[name][1] for name in self._along(topic.name, now_s))]
         try:
             answers = self._read(along)
         except OperatorError:
@@ -94,6 +90,17 @@ class EndsTogether:
             if found is not None:
                 self._answers[facts.name] = now_s, found
         return answers.get(topic.name)
+
+    def _along(self, name: str, now_s: float) -> list[str]:
+        """List the topics to read along, those first that were asked for longest ago.
+
+        Where looks come late, all are due; those are read that get their turn while the answer counts, by how many did
+        lately.
+        """
+        soon = [each for each in self._asked if each != name and self._soon(each, now_s)]
+        lately = sum(now_s - asked_s < self._kept_s for asked_s, _ in self._asked.values())
+        most = max(FEWEST_ALONG, 2 * lately)
+        return soon if len(soon) <= most else nsmallest(most, soon, key=lambda each: self._asked[each][0])
 
     def _soon(self, name: str, now_s: float) -> bool:
         """Tell if the next look at a topic is near, and would find no answer that counts."""

@@ -11,7 +11,7 @@ import pytest
 from tests.support.operator.topic_scenes import facts
 
 from delaytopic_operator.errors import KafkaUnavailable
-from delaytopic_operator.kafka.ends import MOST_ALONG, NEAR, UNASKED_S, EndsTogether, SourceEnds
+from delaytopic_operator.kafka.ends import FEWEST_ALONG, NEAR, UNASKED_S, EndsTogether, SourceEnds
 from delaytopic_operator.model.kafka_view import PartitionOffsets, TopicFacts
 
 POLL_S = 15.0
@@ -66,15 +66,26 @@ def together(brokers: Brokers) -> EndsTogether:
     return ends
 
 
-def test_no_question_is_about_more_topics_than_some_hundred_those_that_are_looked_at_first(brokers: Brokers) -> None:
-    names = [f"t{number:03}" for number in range(MOST_ALONG + 2)]
+def test_looks_that_come_late_read_those_along_that_were_asked_for_longest_ago(brokers: Brokers) -> None:
+    names = [f"t{number:02}" for number in range(2 * FEWEST_ALONG)]
     late = EndsTogether(brokers.read, POLL_S)
     for at_s, name in enumerate(names):
         asked(late, brokers, name, at_s=float(at_s))
 
-    questions = asked(late, brokers, names[-1], at_s=len(names) + 2 * POLL_S)
+    questions = asked(late, brokers, names[-1], at_s=len(names) + 4 * POLL_S)
 
-    assert questions == [sorted([*names[: MOST_ALONG - 1], names[-1]])]
+    assert questions == [[*names[:FEWEST_ALONG], names[-1]]]
+
+
+def test_looks_that_come_late_read_twice_as_many_along_as_came_lately(brokers: Brokers) -> None:
+    names = [f"t{number:03}" for number in range(10 * FEWEST_ALONG)]
+    late = EndsTogether(brokers.read, POLL_S)
+    asked(late, brokers, *names, at_s=0.0)
+    asked(late, brokers, *names[: 2 * FEWEST_ALONG], at_s=4 * POLL_S)
+
+    [question] = asked(late, brokers, names[-1], at_s=4 * POLL_S + 1.0)
+
+    assert len(question) == 1 + 2 * (2 * FEWEST_ALONG + 1)
 
 
 def test_topics_whose_next_look_is_near_are_read_along_with_the_first(together: EndsTogether, brokers: Brokers) -> None:
