@@ -49,9 +49,7 @@ class KafkaCancels:
 
     def cancel(self, places: Mapping[str, Sequence[int] | None]) -> Mapping[str, Mapping[int, int]]:
         """See `Commands.cancel`. Raises TopicError when one is refused or not acknowledged in time."""
-        if self._producer is None:
-            self._producer = producer(self._settings, self.topic)
-        kafka = self._producer
+        kafka = self._producer = self._producer or producer(self._settings, self.topic)
         for name, partitions in places.items():
             for number in range(self._partitions) if partitions is None else partitions:
                 self._produce(kafka, name, number)

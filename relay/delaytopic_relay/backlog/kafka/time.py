@@ -30,9 +30,7 @@ class ProbeTime:
 
     def time_ms(self) -> int:
         """Append a probe. Raises `KafkaUnavailable` and `ConfigurationError`."""
-        if self._producer is None:
-            self._producer = Producer(self._settings, logger=client_logger("clock"))
-        producer = self._producer
+        producer = self._producer = self._producer or Producer(self._settings, logger=client_logger("clock"))
         reports: list[tuple[KafkaError | None, Message]] = []
         try:
             producer.produce(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import repeat
-from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -55,25 +54,6 @@ def test_a_broker_tells_the_time_between_question_and_answer(
     found = [(now_ms(), time.time_ms(), now_ms()) for _ in repeat(None, 3)]
 
     assert [asked_ms <= time_ms <= answered_ms for asked_ms, time_ms, answered_ms in found] == [True] * 3
-
-
-def test_all_probes_share_one_producer(
-    connection: Settings, names: BucketNames, opened: list[ProbeTime], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[Producer] = []
-
-    def make(*arguments: Any, **options: Any) -> Producer:
-        made.append(Producer(*arguments, **options))
-        return made[-1]
-
-    monkeypatch.setattr("delaytopic_relay.backlog.kafka.time.Producer", make)
-    time = ProbeTime(probe_settings(connection, "relay"), names.ids)
-    opened.append(time)
-
-    for _ in range(3):
-        time.time_ms()
-
-    assert len(made) == 1
 
 
 def test_readers_of_ids_pass_probes_over(connection: Settings, names: BucketNames, opened: list[ProbeTime]) -> None:
