@@ -215,7 +215,7 @@ class OperatorConfig(Model):
     """The gateway that may ask relays what is pending. Absent: none."""
     audit: AuditConfig = AuditConfig()
     """The SLO audit."""
-    workers: Count = 8
+    workers: Count = 16
     """The number of reconciliations that run at once."""
     workers_per_namespace: Count | None = None
     """The number of them for the DelayTopics of one namespace, whose Kafka may not answer. Absent: half of workers."""
