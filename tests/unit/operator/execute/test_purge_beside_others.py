@@ -18,8 +18,8 @@ class Kafka:
     def cluster(self, *_: object) -> Kafka:
         return self
 
-    def member_names(self, group_id: str) -> list[str]:
-        assert group_id == "delaytopic.shop.reminders"
+    def member_names(self, group_id: str, *, fresh: bool = False) -> list[str]:
+        assert (group_id, fresh) == ("delaytopic.shop.reminders", True)  # nothing is removed on the word of before
         return ["relay-1.k-0a1b2c3d", "relay-2.k-99999999"]
 
     def strimzi(self, *_: object) -> None:
