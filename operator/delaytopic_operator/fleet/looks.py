@@ -74,17 +74,19 @@ class FleetLooks:
         fleet = replace(before.fleet, asked_for_ms=asked_for_ms, memory=self._ledger.memory(key))
         shows = now_ms >= known.shows_at_ms
         seen = self._observer.look_again(replace(before, now_ms=now_ms, fleet=fleet), in_full=shows)
-        if seen is None:
+        # What was read for a status is of the object that was judged, or is not shown.
+        if seen is None or (shows and self._observer.judged_by(key) != judged_by):
             return None
         found = numbers(seen, known.steady)
         if found is None:
             return None
         if found.decision is not None:
             self._ledger.settle(key, found.decision, executed=False)
-            self._metrics.update_scaling(seen, found.decision)
         if shows:
-            self._writer.report(seen, shown(seen, known.steady, found), Outcome(), dry_run=False)
+            self._show(seen, shown(seen, known.steady, found))
             known = replace(known, shows_at_ms=now_ms + self._spread(self._interval_ms))
+        elif found.decision is not None:
+            self._metrics.update_scaling(seen, found.decision)
         with self._lock:
             self._known[key] = known
         is_poll = found.next_at_ms >= seen.now_ms + self._poll_ms
@@ -95,9 +97,14 @@ class FleetLooks:
         found = steady(seen, decided) if outcome.failure is None else None
         if found is None:
             return
-        until_ms, shows_at_ms = (seen.now_ms + self._spread(each) for each in (WHOLE_MS, self._interval_ms))
+        until_ms = seen.now_ms + self._spread(WHOLE_MS)
+        shows_at_ms = seen.now_ms + self._spread(self._interval_ms)
         with self._lock:
             self._known[seen.key] = _Known(found, judged_by, until_ms, shows_at_ms)
+
+    def _show(self, seen: Observation, decided: Plan) -> None:
+        self._writer.report(seen, decided, Outcome(), dry_run=False)
+        self._metrics.update(seen, decided, Outcome())
 
     def _spread(self, interval_ms: int) -> int:
         return int(interval_ms * (1 + SPREAD * self._random()))

@@ -234,12 +234,7 @@ class KafkaCluster:
 
         Raises `KafkaUnavailable`, `KafkaNotAuthenticated`, and `KafkaNotAuthorized`.
         """
-        if not fresh:
-            return self._members.of(group_id, time.monotonic())
-        found = member_names(self._client, [group_id])[group_id]
-        if isinstance(found, OperatorError):
-            raise found
-        return found
+        return self._members.of(group_id, time.monotonic(), fresh=fresh)
 
     def cluster_id(self, *, fresh: bool = False) -> str | None:
         """Return what the cluster calls itself, as of a minute ago at most, or as of now; None where it does not

@@ -139,12 +139,15 @@ class GroupMembers:
         self._answers: dict[str, tuple[float, Sequence[str]]] = {}
         self._is_reading_along = False
 
-    def of(self, group_id: str, now_s: float) -> Sequence[str]:
-        """Return the names of a group's members, as of some seconds ago at most. Raises what the reading raises."""
+    def of(self, group_id: str, now_s: float, *, fresh: bool = False) -> Sequence[str]:
+        """Return the names of a group's members, as of some seconds ago at most, or as of now (`fresh`).
+
+        Raises what the reading raises.
+        """
         with self._lock:
             self._asked_s[group_id] = now_s
             known = self._answers.get(group_id)
-            if known is not None and now_s - known[0] < MEMBERS_KEPT_S:
+            if known is not None and not fresh and now_s - known[0] < MEMBERS_KEPT_S:
                 return known[1]
             along = [] if self._is_reading_along else self._soon(group_id, now_s)
             self._is_reading_along = self._is_reading_along or bool(along)

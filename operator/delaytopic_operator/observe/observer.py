@@ -36,8 +36,6 @@ from delaytopic_operator.resources.audits import cron_job_of, report_address
 from delaytopic_operator.scaling.signals import gather
 
 NOTHING_KNOWN: Final = TopicsSeen()
-_EDITED: Final = ("uid", "generation", "annotations", "labels", "deletionTimestamp")
-"""The parts of the metadata that change with what is declared."""
 
 
 class Observer:
@@ -87,8 +85,8 @@ class Observer:
     def look_again(self, seen: Observation, *, in_full: bool) -> Observation | None:
         """Look at pages and offsets alone, where all else is as in this former look; None where it is not.
 
-        With `in_full`, see also what a status is made of and what is asked for seldom: the document, the verdict of the
-        audit at this time, and who else is in the relays' group.
+        With `in_full`, see also what status and metrics are made of, and what is asked for seldom: the document, what
+        it shares with others, and who else is in the relays' group.
 
         Raises `OperatorError` when the API server cannot be asked.
         """
@@ -106,12 +104,9 @@ class Observer:
         return self._with_document(seen) if in_full else seen
 
     def _with_document(self, seen: Observation) -> Observation | None:
-        """Add the document as it is now, and its audit; None where somebody has just edited it."""
+        """Add the document as it is now, and what it shares with others; None where it has gone."""
         document = self._store.get(DELAY_TOPIC, *seen.key)
-        before = seen.route.metadata
-        if document is None or any(document["metadata"].get(name) != before.get(name) for name in _EDITED):
-            return None
-        return self._with_audit(replace(seen, route=replace(seen.route, document=document)))
+        return self._with_shared(replace(seen, route=replace(seen.route, document=document))) if document else None
 
     def refreshed(self, seen: Observation) -> Observation:
         """Observe the topics anew: nothing is changed on the word of a minute ago."""
@@ -164,22 +159,23 @@ class Observer:
                     seen = replace(seen, route=replace(seen.route, verdict=self._cluster.validated(seen)))
         fleet = replace(self._cluster.pages(seen), partitions=topics.partitions or _known_partitions(seen))
         return replace(
-            self._with_audit(replace(seen, route=replace(seen.route, rollouts=self.rollouts()))),
+            self._with_shared(seen),
             fleet=_with_signals(seen, fleet, topics),
             topics=topics.topics,
             topics_problem=topics.problem,
             backend=topics.backend,
         )
 
-    def _with_audit(self, seen: Observation) -> Observation:
-        """Add what the audit that it is part of has told."""
+    def _with_shared(self, seen: Observation) -> Observation:
+        """Add whose relays start anew, and what the audit that it is part of has told."""
         served, failure = self._audit(seen)
         written = seen.route.record.audited if seen.route.record is not None else None
         slo = last_verdict(seen.route.status, seen.now_ms, served, written)
         if slo is not None:
             slo = slo.with_report(report_address(seen.key, self._config.audit, slo.slo.get("report")))
         slo = slo if failure is None else without_audit(slo, failure)
-        return replace(seen, audit=AuditFacts(slo, served, failure, self._audit_job(seen)))
+        audit = AuditFacts(slo, served, failure, self._audit_job(seen))
+        return replace(seen, audit=audit, route=replace(seen.route, rollouts=self.rollouts()))
 
     def _audit(self, seen: Observation) -> tuple[VerdictMessage | None, str | None]:
         """Return the verdict that the audit has served last, and why the audit cannot be set up."""

@@ -1,4 +1,4 @@
-"""What tests of several parts of the operator use."""
+"""Fixtures of tests of several parts of the operator."""
 
 from __future__ import annotations
 

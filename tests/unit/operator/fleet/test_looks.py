@@ -15,7 +15,7 @@ from delaytopic_operator.errors import KafkaUnavailable
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
 from delaytopic_operator.fleet.looks import EARLY, WHOLE_MS, FleetLooks
-from delaytopic_operator.model.reconciliation import Result
+from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation
 
 INTERVAL_MS = CONFIG.status_interval.ms
@@ -29,7 +29,13 @@ class Edges:
     seen: Observation | None = field(default_factory=again)
     told: list[int] = field(default_factory=list)
     shown: list[Observation] = field(default_factory=list)
+    gauged: list[Observation] = field(default_factory=list)
     in_full: list[bool] = field(default_factory=list)
+    declared: str = "as declared"
+
+    def judged_by(self, _: Key) -> str:
+        """Return what it is judged by."""
+        return self.declared
 
     def look_again(self, _: Observation, *, in_full: bool) -> Observation | None:
         """Return what is seen."""
@@ -40,6 +46,11 @@ class Edges:
         """Keep what the status shows the numbers of."""
         assert (decided.actions, outcome, dry_run) == ((), Outcome(), False)
         self.shown.append(seen)
+
+    def update(self, seen: Observation, decided: Plan, outcome: Outcome) -> None:
+        """Keep what the page of metrics shows the numbers of."""
+        assert (decided.actions, outcome) == ((), Outcome())
+        self.gauged.append(seen)
 
     def update_scaling(self, _: Observation, decision: Any) -> None:
         """Keep the number of relays."""
@@ -86,7 +97,15 @@ def test_a_status_shows_numbers_once_an_interval_by_a_look_in_full(looks: FleetL
 
     assert looked == [NEXT_LOOK] * 4
     assert edges.in_full == [False, True, False, True]
-    assert edges.shown == [edges.seen] * 2
+    assert edges.shown == edges.gauged == [edges.seen] * 2
+
+
+def test_a_delaytopic_that_is_edited_while_it_is_looked_at_is_reconciled_and_shown_by_that(
+    looks: FleetLooks, edges: Edges
+) -> None:
+    edges.declared = "edited"
+
+    assert (look(looks, now_ms=SEEN.now_ms + INTERVAL_MS), edges.shown, edges.gauged) == (None, [], [])
 
 
 def test_a_look_that_ends_in_a_whole_reconciliation_shows_nothing(looks: FleetLooks, edges: Edges) -> None:

@@ -36,6 +36,15 @@ def test_an_answer_counts_for_some_seconds() -> None:
     assert (found, brokers.questions) == ([["relay-0"]] * 3, [["a"], ["a"]])
 
 
+def test_an_answer_of_now_is_asked_for_whatever_is_known() -> None:
+    brokers = Brokers({"a": ["relay-0"]})
+    members = GroupMembers(brokers.read)
+    members.of("a", 100.0)
+    brokers.groups["a"] = ["relay-1"]
+
+    assert [members.of("a", 101.0, fresh=True), members.of("a", 102.0)] == [["relay-1"]] * 2
+
+
 def test_groups_whose_answers_grow_old_are_asked_for_along_with_another_the_oldest_first() -> None:
     brokers = Brokers({name: [name] for name in "abcd"})
     members = GroupMembers(brokers.read)
