@@ -62,9 +62,7 @@ class Place(NamedTuple):
     @classmethod
     def chosen(cls, directory: Path) -> Place:
         """Choose free ports for a new control plane, and keep them in its directory."""
-        ports: list[int] = []
-        for _ in cls._fields:
-            ports.append(free_port(avoid=frozenset(ports)))
+        ports = [free_port() for _ in cls._fields]
         directory.mkdir(parents=True, exist_ok=True)
         (directory / PORTS_FILE).write_text(json.dumps(ports), encoding="ascii")
         return cls(*ports)

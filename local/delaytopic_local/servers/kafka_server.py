@@ -61,7 +61,7 @@ class KafkaServer(EmbeddedServer):
         Raises what `kafka_runtime` raises: without the wheels, or when Kafka can't be downloaded.
         """
         port = port or free_port()
-        self._node = node or ClusterNode([f"127.0.0.1:{free_port(avoid=frozenset({port}))}"])
+        self._node = node or ClusterNode([f"127.0.0.1:{free_port()}"])
         self._settings = dict(settings or {})
         self._runtime: KafkaRuntime = kafka_runtime(report=report)
         heap = (f"-Xms{min(256, heap_mib)}m", f"-Xmx{heap_mib}m")

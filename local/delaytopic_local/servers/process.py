@@ -5,15 +5,18 @@ Each has its own session, and the kernel kills it when this process dies.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 
 from delaytopic_local.errors import EmbeddedServerError, ServerStartError
 from delaytopic_process.waiting import wait_until
@@ -154,18 +157,53 @@ def _popen(
         )
 
 
-def free_port(*, avoid: frozenset[int] = frozenset()) -> int:
-    """Return a port on 127.0.0.1 that nobody listens on now and that no outgoing connection is given.
+def free_port(preferred: int = 0) -> int:
+    """Return a port on 127.0.0.1 that nobody listens on now and that no outgoing connection is given: `preferred`, if
+    that is one.
 
-    Raises EmbeddedServerError when none of many candidates is free.
+    No other caller on this machine gets it while this process lives: a server takes seconds until it listens, and is
+    stopped and started again. Raises EmbeddedServerError when none of many candidates is free.
     """
-    for port in random.sample(_RANGE, _ATTEMPTS):
-        if port not in avoid and is_free(port):
-            return port
+    with _claims() as claims:
+        if preferred and _claimant(claims / str(preferred)) in {None, os.getpid()} and is_free(preferred):
+            return _claimed(claims, preferred)
+        for port in random.sample(_RANGE, _ATTEMPTS):
+            if _claimant(claims / str(port)) is None and is_free(port):
+                return _claimed(claims, port)
     raise EmbeddedServerError(
         f"no free TCP port found on 127.0.0.1 between {_RANGE.start} and {_RANGE.stop}; "
         "end some local servers and try again"
     )
+
+
+@contextmanager
+def _claims() -> Iterator[Path]:
+    """Open the folder that has a file for each port that somebody was given, for one caller at a time."""
+    folder = Path(gettempdir()) / f"delaytopic-ports-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield folder
+    finally:
+        os.close(descriptor)
+
+
+def _claimed(claims: Path, port: int) -> int:
+    (claims / str(port)).write_text(str(os.getpid()), encoding="ascii")
+    return port
+
+
+def _claimant(claim: Path) -> int | None:
+    """Return the process that was given a port; None where there is none, or it has ended."""
+    try:
+        pid = int(claim.read_text(encoding="ascii"))
+        os.kill(pid, 0)
+    except PermissionError:
+        return pid
+    except (OSError, ValueError):
+        return None
+    return pid
 
 
 def accepts_connections(port: int) -> bool:

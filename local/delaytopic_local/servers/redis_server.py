@@ -72,7 +72,7 @@ class RedisServer(EmbeddedServer):
         all_settings |= {**DEFAULT_SETTINGS, **(settings or {})}
         if "cluster-enabled" in all_settings:
             # By default it is 10,000 above the port, where outgoing connections may have it.
-            self.bus_port = free_port(avoid=frozenset([port]))
+            self.bus_port = free_port()
             all_settings["cluster-port"] = str(self.bus_port)
         arguments = [part for name, value in all_settings.items() for part in (f"--{name}", value)]
         command = [str(program or redis_program()), *arguments]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from delaytopic_gateway.client.topics import admin_client, partitions_by_topic
 from delaytopic_local.servers.kafka_server import KafkaServer
-from delaytopic_local.servers.process import free_port, is_free
+from delaytopic_local.servers.process import free_port
 from delaytopic_local.servers.redis_server import RedisServer
 from delaytopic_process.errors import InputError
 
@@ -92,10 +92,10 @@ def kept_port(directory: Path, server: str) -> int:
     """
     file = directory / f"{server}.port"
     try:
-        port = int(file.read_text(encoding="ascii"))
+        before = int(file.read_text(encoding="ascii"))
     except (OSError, ValueError):
-        port = 0
-    if not port or not is_free(port):
-        port = free_port()
+        before = 0
+    port = free_port(before)
+    if port != before:
         file.write_text(str(port), encoding="ascii")
     return port
