@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]  # a public name, by implicit re-export
-from tests.support.relay.process import wait_for
+from tests.support.relay.process import RelayProcess, wait_for
 from tests.support.relay.records import Sent, produce
 from tests.support.relay.route import PARTITIONS
 from tests.support.servers.secure_servers import SCRAM, GuardedRoute, SecureKafka, allow_again, by_password, deny
@@ -16,6 +17,12 @@ from tests.support.servers.tls import Certificates
 from delaytopic_gateway.client.topics import TopicPlan, create_topics
 
 pytestmark = pytest.mark.integration
+
+
+def unanswered_for_the_right(relay: RelayProcess) -> list[dict[str, Any]]:
+    """The topics that nobody answers for, once it is known why: a busy broker is first taken for one that is silent."""
+    found: list[dict[str, Any]] = relay.status()["unanswered"]
+    return found if all("this relay's user may not write to it" in each["message"] for each in found) else []
 
 
 @pytest.mark.parametrize("guarantee", ["ExactlyOnce", pytest.param("AtLeastOnce", marks=pytest.mark.nightly)])
@@ -83,7 +90,7 @@ def test_a_dead_letter_topic_without_the_right_keeps_only_the_partition_with_a_b
     good = produce(guarded_kafka.plain, route.source, [Sent(b"k", b"v", [], partition) for partition in (1, 2, 3)])
 
     wait_for(lambda: {record.source for record in route.delivered()} >= {*good}, relay.why)
-    wait_for(lambda: relay.status()["unanswered"], relay.why)
+    wait_for(lambda: unanswered_for_the_right(relay), relay.why)
     (waiting,) = [shard for shard in relay.status()["shards"] if shard["reason"] == "TargetUnavailable"]
     assert waiting["partition"] == 0
     assert "this relay's user may not write to it" in waiting["message"]
@@ -104,7 +111,7 @@ def test_outcomes_without_the_right_hold_up_what_ends_until_the_right_is_there(
     relay = route.start_relay().wait_until_delivering(PARTITIONS)
 
     records = produce(guarded_kafka.plain, route.source, [Sent(b"k", b"v", [], partition) for partition in (0, 1)])
-    unanswered = wait_for(lambda: relay.status()["unanswered"], relay.why)
+    unanswered = wait_for(lambda: unanswered_for_the_right(relay), relay.why)
 
     assert {each["topic"] for each in unanswered} == {route.outcomes}
     assert all("this relay's user may not write to it" in each["message"] for each in unanswered)
