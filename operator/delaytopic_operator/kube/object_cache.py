@@ -68,6 +68,8 @@ class _Entry(NamedTuple):
     terms: frozenset[Term]
     changed: int
     """The version at which anybody else than the operator changed it last."""
+    changed_if_own: int
+    """The same where this state is the operator's own: its watch may bring it before the answer to the write comes."""
 
 
 class ObjectCache:
@@ -98,14 +100,14 @@ class ObjectCache:
         with self._lock:
             if self._is_no_news(ref, version):
                 return False  # a list of thousands that are known is not written anew
-        text = json.dumps(_trimmed(document, self._operator_namespace), separators=(",", ":")).encode()
+        text = _text(document, self._operator_namespace)
         terms = frozenset(terms_of(kind, document, self._operator_namespace))
         with self._lock:
-            known = self._entries[ref.kind].get(ref)
-            is_own = known is not None and self._own.get(ref) == version
-            entry = _Entry(text, version, terms, known.changed if known is not None and is_own else version)
             if self._is_no_news(ref, version):
                 return False
+            known = self._entries[ref.kind].get(ref)
+            if_own = known.changed if known is not None and _is_declared_alike(known.text, text, kind) else version
+            entry = _Entry(text, version, terms, if_own if self._own.get(ref) == version else version, if_own)
             self._forget(ref)
             self._entries[ref.kind][ref] = entry
             self._note(ref)
@@ -127,12 +129,22 @@ class ObjectCache:
             return known is not None
 
     def written(self, document: Document) -> None:
-        """The operator itself has just made the object so."""
+        """The operator itself has just made the object so.
+
+        An answer that shows what somebody else has declared since is left to the watch, which tells of that.
+        """
+        kind, ref, version = kind_of(document), _ref(document), _version(document)
+        text = _text(document, self._operator_namespace)
         with self._lock:
-            self._own[_ref(document)] = _version(document)
-            self._own.move_to_end(_ref(document))
+            known = self._entries[ref.kind].get(ref)
+            if known is not None and known.version < version and not _is_declared_alike(known.text, text, kind):
+                return
+            self._own[ref] = version
+            self._own.move_to_end(ref)
             if len(self._own) > REMEMBERED_WRITES:
                 self._own.popitem(last=False)
+            if known is not None and known.version == version:
+                self._entries[ref.kind][ref] = known._replace(changed=known.changed_if_own)
         self.put(document)
 
     def deleted(self, document: Document) -> None:
@@ -369,6 +381,21 @@ def _parsed(entry: _Entry) -> Document:
     return document
 
 
+def _is_declared_alike(one: bytes, other: bytes, kind: Kind) -> bool:
+    """Tell whether two states of a DelayTopic differ in nothing but what the operator writes there; of other kinds,
+    any two do not.
+    """
+    return kind != kinds.DELAY_TOPIC or _declared(one) == _declared(other)
+
+
+def _declared(text: bytes) -> Document:
+    document: Document = json.loads(text)
+    document.pop("status", None)
+    for name in ("resourceVersion", "finalizers"):
+        document["metadata"].pop(name, None)
+    return document
+
+
 def ref_of(document: Document) -> Ref:
     """Return where the object is."""
     return _ref(document)
@@ -390,6 +417,10 @@ def _version(document: Document) -> int:
 
 def _number(version: Any) -> int:
     return int(version) if str(version or "").isdigit() else 0
+
+
+def _text(document: Document, operator_namespace: str) -> bytes:
+    return json.dumps(_trimmed(document, operator_namespace), separators=(",", ":")).encode()
 
 
 def _trimmed(document: Document, operator_namespace: str) -> Document:

@@ -272,6 +272,37 @@ def test_the_news_since_long_ago_are_all_that_there_is() -> None:
     )
 
 
+def with_status(document: Document, ready: str) -> Document:
+    return document | {"status": {"ready": ready}}
+
+
+@pytest.mark.parametrize("first", ["the answer", "the watch"])
+def test_a_status_of_the_operators_own_is_no_change_whether_its_answer_or_its_watch_comes_first(first: str) -> None:
+    known = store(delay_topic())
+    before, own = known.changes_of(SHOP), with_status(delay_topic(version=2), "1/1")
+
+    for bring in (known.written, known.put) if first == "the answer" else (known.put, known.written):
+        bring(own)
+
+    assert (known.changes_of(SHOP), known.is_own(own)) == (before, True)
+    assert known.get(kinds.DELAY_TOPIC, *SHOP) == own
+
+
+def test_an_edit_that_the_answer_to_a_status_shows_first_is_told_by_its_watch() -> None:
+    known = store(delay_topic())
+    before = known.changes_of(SHOP)
+    edited = delay_topic(version=2, precision="5s")
+    own = with_status(delay_topic(version=3, precision="5s"), "1/1")
+
+    known.written(own)
+    was_told = known.put(edited), known.is_own(edited), known.changes_of(SHOP) != before
+    known.put(own)
+
+    assert was_told == (True, False, True)
+    assert known.get(kinds.DELAY_TOPIC, *SHOP) == own
+    assert {version for _, version in known.changes_of(SHOP)} == {3}
+
+
 def test_what_the_operator_itself_writes_is_no_change_of_a_delay_topic_and_what_others_write_is_one() -> None:
     known = store(delay_topic(), made_for(kinds.POD, "relay-1", SHOP))
     before = known.changes_of(SHOP)
