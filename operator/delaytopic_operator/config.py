@@ -225,7 +225,8 @@ class OperatorConfig(Model):
     poll: Annotated[Duration, between("1s", "10m")] = Duration("15s")
     """The time between two looks at the relays' pages: for the status, and for scaling."""
     status_interval: Annotated[Duration, between("0s", "1h")] = Duration("5m")
-    """Numbers in a status are written at most this often; conditions at once."""
+    """Numbers in a status are written at most this often, and those of five DelayTopics a second, so that each has its
+    turn after a quarter of an hour where there are 4,000; conditions at once."""
     rollouts: Count = 10
     """The number of DelayTopics that get new pods at once where a class, a Secret or, by an upgrade, the operator
     itself changes; a tenth of all if that is more."""

@@ -22,6 +22,9 @@ EARLY: Final = 60
 WHOLE_MS: Final = 3_600_000
 """The time until the next whole reconciliation, though nothing has changed: a look that overlooks something hides it no
 longer than that."""
+SHOWN_PER_SECOND: Final = 5
+"""The statuses whose numbers are shown anew in a second, of however many DelayTopics: each takes the API server some
+20 ms of a processor, and this one several looks."""
 SPREAD: Final = 0.1
 """The part of the time until the next look that shows numbers, and until the next whole reconciliation, that comes on
 top of it by chance, so that they spread."""
@@ -49,7 +52,7 @@ class FleetLooks:
         config: OperatorConfig,
         random: Callable[[], float],
     ) -> None:
-        """Show numbers as often as a status may, and once per resync at least."""
+        """Show numbers as often as a status may, and once per resync where there are no more than so many allow."""
         self._observer = observer
         self._ledger = ledger
         self._turns = turns
@@ -84,7 +87,7 @@ class FleetLooks:
             self._ledger.settle(key, found.decision, executed=False)
         if shows:
             self._show(seen, shown(seen, known.steady, found))
-            known = replace(known, shows_at_ms=now_ms + self._spread(self._interval_ms))
+            known = replace(known, shows_at_ms=now_ms + self._until_shown_ms())
         elif found.decision is not None:
             self._metrics.update_scaling(seen, found.decision)
         with self._lock:
@@ -98,13 +101,16 @@ class FleetLooks:
         if found is None:
             return
         until_ms = seen.now_ms + self._spread(WHOLE_MS)
-        shows_at_ms = seen.now_ms + self._spread(self._interval_ms)
+        shows_at_ms = seen.now_ms + self._until_shown_ms()
         with self._lock:
             self._known[seen.key] = _Known(found, judged_by, until_ms, shows_at_ms)
 
     def _show(self, seen: Observation, decided: Plan) -> None:
         self._writer.report(seen, decided, Outcome(), dry_run=False)
         self._metrics.update(seen, decided, Outcome())
+
+    def _until_shown_ms(self) -> int:
+        return self._spread(max(self._interval_ms, len(self._known) * 1_000 // SHOWN_PER_SECOND))
 
     def _spread(self, interval_ms: int) -> int:
         return int(interval_ms * (1 + SPREAD * self._random()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.errors import KafkaUnavailable
 from delaytopic_operator.execute.executor import Outcome
 from delaytopic_operator.execute.ledgers import RolloutLimiter, ScalingLedger
-from delaytopic_operator.fleet.looks import EARLY, WHOLE_MS, FleetLooks
+from delaytopic_operator.fleet.looks import EARLY, SHOWN_PER_SECOND, WHOLE_MS, FleetLooks
 from delaytopic_operator.model.reconciliation import Key, Result
 from delaytopic_operator.observe.observation import Observation
 
@@ -98,6 +98,19 @@ def test_a_status_shows_numbers_once_an_interval_by_a_look_in_full(looks: FleetL
     assert looked == [NEXT_LOOK] * 4
     assert edges.in_full == [False, True, False, True]
     assert edges.shown == edges.gauged == [edges.seen] * 2
+
+
+def test_with_thousands_numbers_of_five_statuses_a_second_are_shown(looks: FleetLooks, edges: Edges) -> None:
+    decided = plan(SEEN)
+    for number in range(3_999):
+        looks.note(replace(SEEN, key=Key("shop", f"route-{number}")), decided, Outcome(), "as declared")
+    # The first one was alone; the next time it has its turn among 4,000.
+    first_ms, later_ms = SEEN.now_ms + INTERVAL_MS, 3_999 * 1_000 // SHOWN_PER_SECOND
+
+    for after_ms in (0, later_ms - 1, later_ms):
+        look(looks, now_ms=first_ms + after_ms)
+
+    assert edges.in_full == [True, False, True]
 
 
 def test_a_delaytopic_that_is_edited_while_it_is_looked_at_is_reconciled_and_shown_by_that(
