@@ -127,10 +127,6 @@ class KafkaCluster:
         self._retention: tuple[float, int | None] | None = None
         self._cluster_id: tuple[float, str | None] | None = None
 
-    def expect(self, names: Iterable[str]) -> None:
-        """Topics that will be asked for soon: the next question to Kafka is about them, too."""
-        self._memory.expect(names)
-
     def view(self, names: Iterable[str], *, fresh: bool = False) -> KafkaView:
         """Return what is there of these topics: known for up to a minute, their settings for longer, or as of now
         (`fresh`).
@@ -139,6 +135,9 @@ class KafkaCluster:
         `KafkaNotAuthorized`, `TopicRejected`.
         """
         wanted = list(names)
+        known = self._memory.known(wanted, time.monotonic()) if not fresh else None
+        if known is not None:
+            return KafkaView(known)
         with self._reading:  # whoever waits here finds what the one before has read
             now_s = time.monotonic()
             known, asked = Recall({}, wanted) if fresh else self._memory.recall(wanted, now_s)

@@ -51,26 +51,34 @@ class TopicMemory:
         self._read: dict[str, _Known] = {}
         self._asked_s: dict[str, float] = {}
         self._changed_s: dict[str, float] = {}
-        self._expected: set[str] = set()
+        self._expected: dict[str, None] = {}
+        """The names that somebody waits to ask for, in their order."""
         self._configs: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
 
-    def expect(self, names: Iterable[str]) -> None:
-        """Names to read along with the next question."""
+    def known(self, names: Iterable[str], now_s: float) -> Mapping[str, TopicFacts] | None:
+        """Return what is known of these names; None where some are not, which are read along with the next question.
+
+        So whoever has to wait until a question is answered is answered by the next one, together with all who wait.
+        """
+        wanted = list(names)
         with self._lock:
-            self._expected.update(names)
+            found = self._known(wanted, now_s)
+            self._expected.update(dict.fromkeys(name for name in wanted if name not in found))
+        return found if len(found) == len(set(wanted)) else None
 
     def recall(self, names: Iterable[str], now_s: float) -> Recall:
         """Return what is known of these names, and what has to be read to know the rest."""
         with self._lock:
             wanted = list(names)
-            self._asked_s.update(dict.fromkeys(wanted, now_s))
-            known = {name: self._read[name].facts for name in wanted if self._age_s(name, now_s) < KEPT_S}
+            known = self._known(wanted, now_s)
             stale = [name for name in wanted if name not in known]
             if not stale:
                 return Recall(known, [])
             along = [*self._expected, *(name for name in self._asked_s if self._age_s(name, now_s) >= SOON_S)]
-            self._expected.clear()
-            return Recall(known, list(dict.fromkeys([*stale, *along]))[: max(MOST_TOGETHER, len(stale))])
+            to_read = list(dict.fromkeys([*stale, *along]))[: max(MOST_TOGETHER, len(stale))]
+            for name in to_read:
+                self._expected.pop(name, None)
+            return Recall(known, to_read)
 
     def settings_of(self, topics: Iterable[TopicFacts], now_s: float) -> dict[str, TopicFacts]:
         """Return those of these topics whose settings still count, as they were known last."""
@@ -103,6 +111,10 @@ class TopicMemory:
         with self._lock:
             self._read.pop(name, None)
             self._changed_s[name] = now_s
+
+    def _known(self, wanted: Iterable[str], now_s: float) -> dict[str, TopicFacts]:
+        self._asked_s.update(dict.fromkeys(wanted, now_s))
+        return {name: self._read[name].facts for name in wanted if self._age_s(name, now_s) < KEPT_S}
 
     def _age_s(self, name: str, now_s: float) -> float:
         known = self._read.get(name)

@@ -53,6 +53,9 @@ class EndsTogether:
         self._poll_s = poll_s
         self._kept_s = poll_s / 3
         self._lock = threading.Lock()
+        self._line_lock = threading.Lock()
+        self.in_line: dict[str, TopicFacts] = {}
+        """The topics of those who wait for the lock: they are read along by whoever has it."""
         self._asked: dict[str, tuple[float, TopicFacts]] = {}
         self._answers: dict[str, tuple[float, SourceEnds]] = {}
         self._alone: set[str] = set()
@@ -62,7 +65,11 @@ class EndsTogether:
 
         Raises what the reading raises.
         """
+        with self._line_lock:
+            self.in_line[topic.name] = topic
         with self._lock:
+            with self._line_lock:
+                self.in_line.pop(topic.name, None)
             self._asked[topic.name] = now_s(), topic
             if topic.name not in self._alone:
                 # The time passed for whoever waited for the lock, and finds what the one before has read.
@@ -77,7 +84,8 @@ class EndsTogether:
         if known is not None and now_s - known[0] < self._kept_s and _is_whole(known[1], topic):
             return known[1]
         self._forget(now_s)
-        along = [topic, *(self._asked[name][1] for name in self._along(topic.name, now_s))]
+        soon = {name: self._asked[name][1] for name in self._along(topic.name, now_s)}
+        along = list({topic.name: topic, **self._waiting(now_s), **soon}.values())
         try:
             answers = self._read(along)
         except OperatorError:
@@ -90,6 +98,14 @@ class EndsTogether:
             if found is not None:
                 self._answers[facts.name] = now_s, found
         return answers.get(topic.name)
+
+    def _waiting(self, now_s: float) -> dict[str, TopicFacts]:
+        """Return the topics of those who wait for this question to end, and would find no answer that counts."""
+        with self._line_lock:
+            waiting = dict(self.in_line)
+        answers = {name: self._answers.get(name) for name in waiting.keys() - self._alone}
+        old = {name for name, known in answers.items() if known is None or now_s - known[0] >= self._kept_s}
+        return {name: waiting[name] for name in sorted(old)}
 
     def _along(self, name: str, now_s: float) -> list[str]:
         """List the topics to read along, those first that were asked for longest ago.

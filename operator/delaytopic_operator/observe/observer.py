@@ -123,7 +123,9 @@ class Observer:
         Whatever its address, it may be a cluster whose topics are others'.
         """
         cluster_id = topics.topics.cluster_id if topics.topics is not None else None
-        return cluster_id is not None and self._cluster.learn(seen.key, cluster_id)
+        if cluster_id is None or (seen.topics is not None and seen.topics.cluster_id == cluster_id):
+            return False
+        return self._cluster.learn(seen.key, cluster_id)
 
     def note_backup(self, seen: Observation) -> None:
         """Remember that it was read, now that it is written down."""

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -188,22 +189,25 @@ def test_a_name_that_collides_with_anothers_is_told(cluster: KafkaCluster, topic
         cluster.perform(CreateTopic(f"{topic}_x", 1, 1))
 
 
-def test_a_thousand_topics_are_a_few_questions_and_none_a_moment_later(
+def test_many_who_ask_at_once_are_a_few_questions_and_none_a_moment_later(
     cluster: KafkaCluster, asked: Counter[tuple[str, str]], topic: str
 ) -> None:
-    names = [f"{topic}-{number}" for number in range(1_000)]
-    for name in names[:40]:
+    names = [f"{topic}-{number}" for number in range(40)]
+    for name in names:
         cluster.perform(CreateTopic(name, 1, 1))
     wait_for(lambda: len(cluster.view(names, fresh=True).topics) == 40)
-    for name in names[:40]:
+    for name in names:
         cluster.perform(SetConfig(name, {"retention.ms": "1000"}, {}))
     asked.clear()
 
-    cluster.expect(names[:40])
-    views = [cluster.view([name]) for name in names[:40]]
+    with ThreadPoolExecutor(40) as pool:
+        views = list(pool.map(lambda name: cluster.view([name]), names))
+    at_once = asked.pop(("describe", "ok"))
+    later = [cluster.view([name]) for name in names]
 
     assert all((facts.config or {})["retention.ms"] == "1000" for view in views for facts in view.topics.values())
-    assert asked == {("describe", "ok"): 2}
+    # The first few ask for themselves, and the next one for all who have waited meanwhile: two requests each.
+    assert (at_once <= 16, later, asked) == (True, views, {})
 
 
 def test_what_is_known_may_be_a_minute_old_unless_it_is_asked_for_afresh(

@@ -30,24 +30,26 @@ def test_an_answer_counts_for_a_minute() -> None:
     assert read == [["a"], [], ["a"]]
 
 
-def test_what_is_expected_and_what_grows_old_is_read_along() -> None:
+def test_what_others_wait_for_and_what_grows_old_is_read_along() -> None:
     memory = TopicMemory(SETTINGS_KEPT_S)
     reading(memory, ["a"], 100.0)
     reading(memory, ["b"], 100.0 + SOON_S - 1)
-    memory.expect(["c"])
+    waits = memory.known(["b", "c"], 100.0 + KEPT_S)
 
     together = reading(memory, ["a"], 100.0 + KEPT_S)
 
-    assert set(together) == {"a", "b", "c"}
+    assert (waits, set(together)) == (None, {"a", "b", "c"})
+    assert memory.known(["b", "c"], 100.0 + KEPT_S) == {"b": facts("b"), "c": facts("c")}
     assert reading(memory, ["a", "b", "c"], 100.0 + KEPT_S) == []
 
 
 def test_no_question_is_about_more_than_a_batch_unless_it_was_asked_so() -> None:
     memory = TopicMemory(SETTINGS_KEPT_S)
     many = [f"t{number}" for number in range(2 * MOST_TOGETHER)]
-    memory.expect(many)
+    memory.known(many, 100.0)
 
     assert len(reading(memory, ["a"], 100.0)) == MOST_TOGETHER
+    assert reading(memory, ["b"], 100.0) == ["b", *many[MOST_TOGETHER - 1 : -2]]
     assert len(reading(memory, many, 100.0 + KEPT_S)) == len(many)
 
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from random import Random
+from threading import Thread
 
 import pytest
+from tests.support.operator.kafka_help import wait_for
 from tests.support.operator.topic_scenes import facts
 
 from delaytopic_operator.errors import KafkaUnavailable
@@ -170,3 +172,25 @@ def test_a_topic_that_nobody_asks_for_any_more_is_not_read_along(together: EndsT
     questions = asked(together, brokers, "a", at_s=UNASKED_S + 1)
 
     assert questions == [["a"]]
+
+
+def test_topics_of_those_who_wait_are_read_by_the_next_question(brokers: Brokers) -> None:
+    together: EndsTogether
+    names = ["b", "c", "d"]
+
+    def read(topics: Iterable[TopicFacts]) -> Mapping[str, SourceEnds]:
+        if not brokers.asked:
+            others.extend(Thread(target=together.of, args=(facts(name), lambda: brokers.now_s)) for name in names)
+            for each in others:
+                each.start()
+            wait_for(lambda: together.in_line.keys() == set(names))
+        return brokers.read(topics)
+
+    others: list[Thread] = []
+    together = EndsTogether(read, POLL_S)
+
+    together.of(facts("a"), lambda: brokers.now_s)
+    for each in others:
+        each.join()
+
+    assert brokers.asked == [["a"], names]
