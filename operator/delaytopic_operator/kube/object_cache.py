@@ -382,10 +382,8 @@ def _parsed(entry: _Entry) -> Document:
 
 
 def _is_declared_alike(one: bytes, other: bytes, kind: Kind) -> bool:
-    """Tell whether two states of a DelayTopic differ in nothing but what the operator writes there; of other kinds,
-    any two do not.
-    """
-    return kind != kinds.DELAY_TOPIC or _declared(one) == _declared(other)
+    """Tell whether people have declared the same in two states of an object; what they do not write is alike."""
+    return kind not in kinds.DECLARED or _declared(one) == _declared(other)
 
 
 def _declared(text: bytes) -> Document:

@@ -54,17 +54,15 @@ CRON_JOB: Final = Kind("batch/v1", "CronJob", "cronjobs")
 LEASE: Final = Kind("coordination.k8s.io/v1", "Lease", "leases")
 KAFKA_TOPIC: Final = Kind("kafka.strimzi.io/v1", "KafkaTopic", "kafkatopics")
 
+DECLARED: Final = (DELAY_TOPIC, DELAY_CLASS, RECURRING_RECORD)
+"""The kinds that people write; the operator writes their status, and finalizers."""
 ALL: Final = (
     DELAY_TOPIC, DELAY_CLASS, RECURRING_RECORD, NAMESPACE, CONFIG_MAP, SECRET, SERVICE_ACCOUNT, POD, EVENT, DEPLOYMENT,
     POD_DISRUPTION_BUDGET, NETWORK_POLICY, CRON_JOB, LEASE, KAFKA_TOPIC,
 )  # fmt: skip
 _BY_DOCUMENT: Final[Mapping[tuple[str, str], Kind]] = {
     **{(kind.api_version, kind.name): kind for kind in ALL},
-    **{
-        (version.value, kind.name): kind
-        for version in ApiVersion
-        for kind in (DELAY_TOPIC, DELAY_CLASS, RECURRING_RECORD)
-    },
+    **{(version.value, kind.name): kind for version in ApiVersion for kind in DECLARED},
 }
 
 
