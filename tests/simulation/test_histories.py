@@ -13,7 +13,7 @@ from tests.simulation.plans.planning import plan_for
 from tests.simulation.world.kafka import Kafka
 
 EACH: Final = 16
-OF_BACKENDS: Final = 2 * EACH
+MANY: Final = 2 * EACH
 
 
 class Kind(NamedTuple):
@@ -28,7 +28,7 @@ KINDS: Final = (
     Kind(
         ["RedisZset"],
         {"path: woke up as a zombie in the middle of a tick": 1 / 2, "path: outcome unknown": 0.15},
-        OF_BACKENDS,
+        MANY,
     ),
     Kind(
         ["KafkaBuckets"],
@@ -40,7 +40,7 @@ KINDS: Final = (
             "path: range split": 1 / 10,
             "path: range merged": 1 / 10,
         },
-        OF_BACKENDS,
+        MANY,
     ),
     Kind(["Scheduler"], {"path: superseded": 1, "path: cancelled": 1 / 2}),
     Kind(
@@ -66,8 +66,10 @@ KINDS: Final = (
             "event: remove": 1,
             "path: took a place in the group": 1,
             "path: fenced by its name": 1,
+            # Seldom, and in some histories several times: relays in Python have none in the first 16.
             "path: took its own name back": 1 / 20,
         },
+        MANY,
     ),
     Kind(
         ["Edits", "EditsBuckets"],
