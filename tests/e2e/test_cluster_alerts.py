@@ -27,7 +27,9 @@ ALERTING, NAME = "alerting", "orders"
 RECORDS = 2_000
 PER_SECOND = 200
 LATENESS_MS = 15_000
-"""One that a slow machine does not exceed."""
+"""One that a slow machine seldom exceeds."""
+OF_LATENESS = ("DelaySLOFastBurn", "DelaySLOSlowBurn", "DelaySLOBudgetBurn")
+"""The alerts that fire besides where it does."""
 JUDGED_SECONDS = 420.0
 """For Spark to start beside everything else, and for rounds of a minute until the last record can be judged."""
 FIRING_SECONDS = 150.0
@@ -100,8 +102,9 @@ def test_a_record_that_is_removed_from_the_target_fires_the_alert_on_broken_prom
     judged = await_object(team.client, team.path(NAME), has_missed, seconds=JUDGED_SECONDS)
     assert judged is not None
     slo = judged["status"]["slo"]
-    assert (slo["verdict"], slo["missed"]) == ("Missed", ["Complete"])
-    prometheus.await_firing(team.namespace, {"DelayPromiseBroken": {"Complete"}}, FIRING_SECONDS)
+    # A slow machine's late records may be too many, too: that they are late is no broken promise.
+    assert (slo["verdict"], set(slo["missed"]) - {"Timely"}) == ("Missed", {"Complete"})
+    prometheus.await_firing(team.namespace, {"DelayPromiseBroken": {"Complete"}}, FIRING_SECONDS, OF_LATENESS)
     broken = prometheus.bad_records(team.namespace)
-    del broken["Timely"]  # It may take a slow machine's late records, and breaks by none of them.
+    del broken["Timely"]
     assert broken == {"Complete": 1, "Unique": 0, "NotEarly": 0}

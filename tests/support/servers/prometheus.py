@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -58,10 +59,12 @@ class Prometheus(ChildProcess):
                 found.setdefault(labels["alertname"], set()).update({labels.get("objective", "")} - {""})
         return found
 
-    def await_firing(self, namespace: str, wanted: dict[str, set[str]], seconds: float) -> None:
-        """Until just these fire."""
+    def await_firing(
+        self, namespace: str, wanted: dict[str, set[str]], seconds: float, besides: Collection[str] = ()
+    ) -> None:
+        """Until just these fire, and none or some of those `besides`."""
         wait_for(
-            lambda: self.firing(namespace) == wanted,
+            lambda: {name: of for name, of in self.firing(namespace).items() if name not in besides} == wanted,
             lambda: f"{self.firing(namespace)}\n{self._why()}",
             seconds,
         )
