@@ -52,7 +52,7 @@ class FleetLooks:
         config: OperatorConfig,
         random: Callable[[], float],
     ) -> None:
-        """Show numbers as often as a status may, and once per resync where there are no more than so many allow."""
+        """Show numbers as often as a status may, once per resync at least, and those of `SHOWN_PER_SECOND` at most."""
         self._observer = observer
         self._ledger = ledger
         self._turns = turns

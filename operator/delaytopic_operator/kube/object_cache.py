@@ -100,20 +100,7 @@ class ObjectCache:
         with self._lock:
             if self._is_no_news(ref, version):
                 return False  # a list of thousands that are known is not written anew
-        text = _text(document, self._operator_namespace)
-        terms = frozenset(terms_of(kind, document, self._operator_namespace))
-        with self._lock:
-            if self._is_no_news(ref, version):
-                return False
-            known = self._entries[ref.kind].get(ref)
-            if_own = known.changed if known is not None and _is_declared_alike(known.text, text, kind) else version
-            entry = _Entry(text, version, terms, if_own if self._own.get(ref) == version else version, if_own)
-            self._forget(ref)
-            self._entries[ref.kind][ref] = entry
-            self._note(ref)
-            for term in entry.terms:
-                self._by_term[term].add(ref)
-            return True
+        return self._take(document, _text(document, self._operator_namespace))
 
     def remove(self, document: Document) -> bool:
         """The object is gone, and was so last; whether that was news."""
@@ -145,7 +132,7 @@ class ObjectCache:
                 self._own.popitem(last=False)
             if known is not None and known.version == version:
                 self._entries[ref.kind][ref] = known._replace(changed=known.changed_if_own)
-        self.put(document)
+        self._take(document, text)
 
     def deleted(self, document: Document) -> None:
         """The operator itself has just deleted the object."""
@@ -349,6 +336,22 @@ class ObjectCache:
         return keys
 
     # -- inside
+
+    def _take(self, document: Document, text: bytes) -> bool:
+        kind, ref, version = kind_of(document), _ref(document), _version(document)
+        terms = frozenset(terms_of(kind, document, self._operator_namespace))
+        with self._lock:
+            if self._is_no_news(ref, version):
+                return False
+            known = self._entries[ref.kind].get(ref)
+            if_own = known.changed if known is not None and _is_declared_alike(known.text, text, kind) else version
+            entry = _Entry(text, version, terms, if_own if self._own.get(ref) == version else version, if_own)
+            self._forget(ref)
+            self._entries[ref.kind][ref] = entry
+            self._note(ref)
+            for term in entry.terms:
+                self._by_term[term].add(ref)
+            return True
 
     def _with(self, term: Term, wanted: Callable[[Ref], bool] = lambda _: True) -> builtins.list[Document]:
         with self._lock:
