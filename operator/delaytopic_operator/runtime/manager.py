@@ -93,7 +93,7 @@ class Service:
         self._election = self._make_election()
         kube = KubeApi(self._transport, self._election.guard, self._store)
         self._events = EventRecorder(kube, self._identity)
-        self._pages = RelayPages()
+        self._pages = RelayPages(config.poll.ms / 1_000)
         self._reconcilers = make_reconcilers(
             Shell(kube, self._store, self._pages, self._events, config, self._metrics, self._election.guard)
         )

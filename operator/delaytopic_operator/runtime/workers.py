@@ -16,6 +16,9 @@ from delaytopic_operator.report.metrics import WorkLoad
 from delaytopic_operator.runtime.workqueue import WorkQueue
 
 IDLE_SECONDS = 0.5
+BLOCKED_MS = 10
+"""The time after which a thread at work is taken to wait for somebody: another one goes on with what is due. A look
+takes a quarter of it."""
 UNEXPECTED = "Unexpected"
 
 log = structlog.get_logger()
@@ -103,20 +106,28 @@ class Workers:
             self._pass(*due)
 
     def _next(self) -> tuple[Key, int] | None:
-        # A thread that is at work goes on with what is due in a moment: to wake a thread for each look, with everything
-        # that has left the caches since, costs more than a quarter of the look.
+        # A thread that is at work goes on with what is due, or will be in a moment: to wake a thread for each look,
+        # with everything that has left the caches since, costs more than a quarter of the look. So does it to have
+        # looks side by side, as one interpreter runs one of them at a time.
         early = True
         with self._changed:
             while not self._stopping:
                 now_ms = epoch_ms()
                 due_ms = self._queue.next_due_ms(now_ms) if self._may_run() else None
-                if due_ms is not None and (key := self._queue.get(now_ms, early=early)) is not None:
-                    if self._watched_ms is None:
-                        self._changed.notify()
-                    return key, min(due_ms, now_ms)
-                self._wait(due_ms, now_ms)
+                others_ms = self._others_until_ms()
+                if due_ms is not None and now_ms >= others_ms:
+                    key = self._queue.get(now_ms, early=early)
+                    if key is not None:
+                        if self._watched_ms is None:
+                            self._changed.notify()
+                        return key, min(due_ms, now_ms)
+                self._wait(max(due_ms, others_ms) if due_ms is not None else None, now_ms)
                 early = False
         return None
+
+    def _others_until_ms(self) -> int:
+        """Return until when what is due is left to a thread at work: then it is blocked."""
+        return max(self._queue.processing().values(), default=0) + BLOCKED_MS
 
     def _wait(self, due_ms: int | None, now_ms: int) -> None:
         """Wait for the next key as the only one of the idle threads: if all woke for each, that would cost more than

@@ -11,7 +11,7 @@ import pytest
 from tests.support.operator.hostile_server import hostile_server
 from tests.unit.operator.observe.test_relay_pages import pod
 
-from delaytopic_operator.observe import relay_pages
+from delaytopic_operator.observe import exchanges
 from delaytopic_operator.observe.relay_pages import RelayPages
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage"
@@ -23,6 +23,7 @@ class Server:
     def __init__(self, *connections: list[bytes]) -> None:
         self._connections = connections
         self.count = 0
+        """The connections that there were."""
         self.ended = Event()
         """Set once the other side has ended a connection."""
 
@@ -102,7 +103,7 @@ def test_another_pod_of_the_same_address_is_asked_over_a_connection_of_its_own(p
 def test_a_connection_that_nobody_has_used_for_long_is_closed(
     pages: RelayPages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relay_pages, "KEPT_S", 0.0)
+    monkeypatch.setattr(exchanges, "KEPT_S", 0.0)
     with answering([PAGE, PAGE]) as (port, server), answering([PAGE, PAGE]) as (other, _):
         asked(pages, port, 1)
         asked(pages, other, 1)
@@ -111,7 +112,7 @@ def test_a_connection_that_nobody_has_used_for_long_is_closed(
 
 
 def test_no_more_connections_are_kept_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relay_pages, "MOST_KEPT", 1)
+    monkeypatch.setattr(exchanges, "MOST_KEPT", 1)
     pages = RelayPages()
     with answering([PAGE] * 3) as (port, server), answering([PAGE] * 3) as (other, closed):
         found = [pages.fetch(pod("a", each), "/page", 10) for each in (port, other, port, other)]

@@ -13,6 +13,7 @@ from tests.support.relay.process import wait_for
 from delaytopic_operator.clock import epoch_ms
 from delaytopic_operator.errors import ApiServerUnavailable, NotLeading, ObjectRejected
 from delaytopic_operator.model.reconciliation import Key, Result
+from delaytopic_operator.runtime import workers as worker_threads
 from delaytopic_operator.runtime.workers import Workers
 from delaytopic_operator.runtime.workqueue import WorkQueue
 
@@ -21,6 +22,8 @@ A, B = Key("shop", "a"), Key("shop", "b")
 
 class Passes:
     """The reconciliations that ran, and their ends; `do` is what one does."""
+
+    most_at_once = 0
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -36,6 +39,7 @@ class Passes:
             self.begun[key] += 1
             self.at_once[key] += 1
             self.twice |= self.at_once[key] > 1
+            self.most_at_once = max(self.most_at_once, self.at_once.total())
         try:
             return self.do(key)
         finally:
@@ -111,6 +115,36 @@ def test_a_thread_that_is_at_work_does_what_may_come_early_before_it_is_due(work
 
     wait_for(lambda: passes.begun[A] == 2)
     assert workers.load().depth == 0
+
+
+def test_looks_that_wait_for_nobody_are_not_done_side_by_side(
+    workers: Workers, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_threads, "BLOCKED_MS", 3_600_000)
+    moment, keys = Event(), [Key("shop", str(number)) for number in range(100)]
+
+    def look(_: Key) -> Result:
+        moment.wait(0.001)
+        return Result()
+
+    passes.do = look
+    workers.add(keys)
+
+    wait_for(lambda: len(passes.results) == 100)
+    assert (passes.begun, passes.most_at_once) == (Counter(keys), 1)
+
+
+def test_another_thread_goes_on_where_the_one_at_work_is_blocked(workers: Workers, passes: Passes) -> None:
+    go_on = Event()
+    passes.do = lambda key: waited(go_on) if key == A else Result()
+    workers.add([A])
+    wait_for(lambda: A in workers.load().running)
+
+    workers.add([B])
+
+    wait_for(lambda: passes.results == ["Success"])
+    assert list(workers.load().running) == [A]
+    go_on.set()
 
 
 class Fault(BaseException):
