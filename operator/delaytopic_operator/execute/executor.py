@@ -33,6 +33,7 @@ from delaytopic_operator.kube.finalizers import set_finalizer
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.conditions import instant
 from delaytopic_operator.model.kinds import Kind, kind_of
+from delaytopic_operator.model.kube_cluster import member_name
 from delaytopic_operator.model.offsets_backup import OutdatedOffsets
 from delaytopic_operator.model.record import RouteRecord, record_document
 from delaytopic_operator.model.transitions import NORMAL, WARNING, Event
@@ -160,8 +161,9 @@ class Executor:
         except OperatorError as error:
             log.warning("relays that are gone stay in their group", group=group_id, relays=[*names], reason=str(error))
             return
+        pods = {member_name(pod, seen.route.kube_cluster): pod for pod in seen.fleet.gone}
         for name in removed:
-            note = f"{name} is gone, and its partitions were given to other relays"
+            note = f"{pods[name]} is gone, and its partitions were given to other relays"
             outcome.events.append(Event(NORMAL, "RelayGone", note))
 
     def _apply(self, seen: Observation, action: Apply, document: dict[str, Any], outcome: Outcome) -> None:

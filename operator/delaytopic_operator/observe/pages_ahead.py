@@ -16,7 +16,7 @@ from delaytopic_operator.observe.exchanges import Answer, Peer
 Fleet = tuple[Peer, ...]
 """The pods of one DelayTopic that are asked."""
 Answers = Sequence[Answer | None]
-"""What each pod of a fleet has answered; None: nothing yet."""
+"""The answer of each pod of a fleet; None: nothing yet."""
 
 MOST_PODS: Final = 64
 """The pods that are asked at once for several DelayTopics."""
@@ -42,7 +42,7 @@ class PagesAhead:
         self._poll_s = poll_s
         self._lock = Lock()
         self._asked: dict[Fleet, float] = {}
-        """When each fleet that answers well was asked for last, in the order of these times."""
+        """The time at which each fleet that answers well was asked for last, in the order of these times."""
         self._read: dict[Fleet, tuple[float, Sequence[bytes]]] = {}
         self._is_reading = False
 
@@ -64,6 +64,7 @@ class PagesAhead:
 
     def end(self, fleet: Fleet, found: Mapping[Fleet, Answers], now_s: float) -> Sequence[bytes] | None:
         """Take in what was read for a fleet and those along with it; return what is its own, if it is whole."""
+        own = None
         with self._lock:
             self._is_reading = False
             for each, answers in found.items():
@@ -71,10 +72,11 @@ class PagesAhead:
                 if bodies is None:
                     self._asked.pop(each, None)
                 elif each == fleet:
+                    own = bodies
                     self._put_last(fleet, now_s)
                 else:
                     self._read[each] = now_s, bodies
-            return _whole(found.get(fleet, [None]))
+        return own
 
     def note(self, fleet: Fleet, answers: Answers, now_s: float) -> None:
         """Take in what a fleet has answered that was read alone, and soon."""

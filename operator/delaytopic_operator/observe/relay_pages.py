@@ -18,7 +18,6 @@ from delaytopic_operator.observe.pages_ahead import Answers, Fleet, PagesAhead
 
 DEFAULT_PORT: Final = 8080
 STATUS: Final = f"/status?{FOR_OPERATOR}"
-POLL_S: Final = 15.0
 MOST_BYTES: Final = 8 << 20
 """The bound of all pages of one DelayTopic, whose relays divide its partitions, 10,000 at most: one of them takes 220
 bytes, and 620 with former rules and what keeps it from going on."""
@@ -35,7 +34,7 @@ Document = dict[str, Any]
 class RelayPages:
     """Thread-safe."""
 
-    def __init__(self, poll_s: float = POLL_S) -> None:
+    def __init__(self, poll_s: float) -> None:
         """The page of each relay is read about every `poll_s`."""
         self._exchanges = Exchanges()
         self._ahead = PagesAhead(poll_s)

@@ -18,7 +18,7 @@ from delaytopic_operator.runtime.workqueue import WorkQueue
 IDLE_SECONDS = 0.5
 BLOCKED_MS = 10
 """The time after which a thread at work is taken to wait for somebody: another one goes on with what is due. A look
-takes a quarter of it."""
+takes a fifth of it."""
 UNEXPECTED = "Unexpected"
 
 log = structlog.get_logger()

@@ -21,7 +21,7 @@ class Reader:
 
     def __init__(self, key: Key) -> None:
         self._key = key
-        self._pages = RelayPages()
+        self._pages = RelayPages(poll_s=15.0)
         self._told = ToldVerdicts(self._pages)
 
     def read(self, pod: dict[str, Any]) -> None:

@@ -11,6 +11,6 @@ from delaytopic_operator.observe.relay_pages import RelayPages
 
 @pytest.fixture
 def pages() -> Iterator[RelayPages]:
-    found = RelayPages()
+    found = RelayPages(poll_s=15.0)
     yield found
     found.close()

@@ -36,6 +36,15 @@ def test_those_that_were_still_in_the_group_are_told() -> None:
     assert reconciliation.events == ["RelayGone", "RelayScaled"]
 
 
+def test_the_event_names_the_pod_and_not_the_member_of_the_group() -> None:
+    reconciliation = Reconciliation(growing(gone=GONE, kube_cluster="0123abcd"))
+    reconciliation.in_group = ["relay-2.k-0123abcd"]
+
+    reconciliation.run()
+
+    assert reconciliation.messages[0] == "relay-2 is gone, and its partitions were given to other relays"
+
+
 def test_a_kafka_that_cannot_be_asked_keeps_nothing_else_from_being_done() -> None:
     reconciliation = Reconciliation(growing(gone=GONE))
     reconciliation.in_group = KafkaUnavailable("no broker answers")

@@ -113,7 +113,7 @@ def test_a_connection_that_nobody_has_used_for_long_is_closed(
 
 def test_no_more_connections_are_kept_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchanges, "MOST_KEPT", 1)
-    pages = RelayPages()
+    pages = RelayPages(poll_s=15.0)
     with answering([PAGE] * 3) as (port, server), answering([PAGE] * 3) as (other, closed):
         found = [pages.fetch(pod("a", each), "/page", 10) for each in (port, other, port, other)]
         pages.close()

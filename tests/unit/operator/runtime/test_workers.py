@@ -23,14 +23,13 @@ A, B = Key("shop", "a"), Key("shop", "b")
 class Passes:
     """The reconciliations that ran, and their ends; `do` is what one does."""
 
-    most_at_once = 0
-
     def __init__(self) -> None:
         self.lock = Lock()
         self.begun: Counter[Key] = Counter()
         self.at_once: Counter[Key] = Counter()
         self.results: list[str] = []
         self.twice = False
+        self.most_at_once = 0
         self.leading = True
         self.do: Callable[[Key], Result] = lambda key: Result()
 

@@ -77,6 +77,8 @@ class Reconciliation:
         self.looks = FleetLooks(edges, self.ledger, self.turns, edges, edges, CONFIG, lambda: 0.0)
         self.plans: list[Plan] = []
         self.events: list[str] = []
+        self.messages: list[str] = []
+        """The sentences of these events."""
         self.in_group: list[str] | KafkaUnavailable = []
         """The members of the relays' group; or the error of a Kafka that cannot tell."""
         self.noted: list[frozenset[str]] = []
@@ -133,7 +135,9 @@ class Reconciliation:
         """Keep the plan and the events."""
         assert not (dry_run and outcome.events)
         self.plans.append(decided)
-        self.events += [event.reason for event in (*decided.events, *outcome.events)]
+        events = (*decided.events, *outcome.events)
+        self.events += [event.reason for event in events]
+        self.messages += [event.message for event in events]
 
     def update(self, seen: Observation, decided: Plan, outcome: Outcome) -> None:
         """Measure nothing."""
