@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -174,9 +175,10 @@ class OwnControlPlane(ControlPlane):
         raise ServerStartError(f"the CRDs were not established: {waited.stderr}")
 
     def start_api_server(self) -> None:
-        """Start it and wait until it is ready; raises ServerStartError."""
+        """Start it and wait until it is ready, and lists what CRDs define; raises ServerStartError."""
         self._api_server.start()
         self._api_server.await_ready(self._is_ready, timeout_seconds=START_SECONDS)
+        self._api_server.await_ready(self._lists_custom_resources, timeout_seconds=START_SECONDS)
 
     def stop_api_server(self) -> None:
         """End it gracefully; clients find nobody there."""
@@ -284,6 +286,23 @@ class OwnControlPlane(ControlPlane):
             return self.client.text("/readyz") == "ok"
         except (HTTPError, RequestRefused):
             return False
+
+    def _lists_custom_resources(self) -> bool:
+        """Return whether its caches of custom resources are filled: a ready one refuses lists (429) until they are."""
+        defined = self.client.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
+        specs = [each["spec"] for each in defined]
+        return all(
+            self._lists(f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}")
+            for spec in specs
+            for version in spec["versions"]
+        )
+
+    def _lists(self, path: str) -> bool:
+        try:
+            self.client.get(path)
+        except RequestRefused as refused:
+            return refused.status != HTTPStatus.TOO_MANY_REQUESTS
+        return True
 
     def _manager_works(self) -> bool:
         """Return whether controllers run: the default namespace has been given its ServiceAccount."""
