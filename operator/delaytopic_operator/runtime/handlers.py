@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import random
 from threading import Event, Thread
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import aiohttp
 import kopf
@@ -38,6 +38,9 @@ STEADY_SECONDS: Final = 60
 """After so long without giving up, earlier failures are forgotten."""
 OWN_WRITE_SECONDS: Final = 0.25
 """The event of an own write often comes before the answer to the write: so long is waited for the answer."""
+TELLING: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
+"""The fields of an object that say whom it concerns."""
+IDENTITY: Final = ("namespace", "name", "uid", "resourceVersion")
 WATCH_SECONDS: Final = 240
 """The API server ends a watch after this time, and kopf begins the next one: a sign of life at least this often."""
 
@@ -160,10 +163,13 @@ class Watches:
         stamp = {"apiVersion": kind.api_version, "kind": kind.name}
 
         async def handle(event: kopf.RawEvent, **_: Any) -> None:
-            document: dict[str, Any] = stamp | dict(event["object"])
-            self._note_sign(kind.plural, document["metadata"].get("namespace"))
+            seen: dict[str, Any] = stamp | dict(event["object"])
+            self._note_sign(kind.plural, seen["metadata"].get("namespace"))
             known = self._store.remove if event["type"] == "DELETED" else self._store.put
-            if known(document):
+            is_news = known(seen)
+            _empty(cast("dict[str, Any]", event["object"]))
+            if is_news:
+                document = {name: value for name, value in seen.items() if name in TELLING}
                 asyncio.get_running_loop().call_later(OWN_WRITE_SECONDS, self._tell, kind, document)
 
         return handle
@@ -212,6 +218,17 @@ class Watches:
         place = place if place in self._signs_ms else Place(resource, None)
         if place in self._signs_ms:
             self._signs_ms[place] = epoch_ms()
+
+
+def _empty(body: dict[str, Any]) -> None:
+    """Leave kopf no more of an object than its identity.
+
+    Kopf's views of an object refer to each other, and hold it until the collector of cyclic garbage comes. That one
+    counts objects, however large they are: hundreds of MiB would wait for it.
+    """
+    metadata = body["metadata"]
+    body.clear()
+    body["metadata"] = {name: metadata[name] for name in IDENTITY if name in metadata}
 
 
 def settings(page_size: int) -> kopf.OperatorSettings:
