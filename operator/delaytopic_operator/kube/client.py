@@ -10,11 +10,12 @@ from typing import Final, Protocol
 from delaytopic_operator.errors import ApiServerUnavailable
 from delaytopic_operator.kube.errors import Call, ObjectGone
 from delaytopic_operator.kube.transport import APPLY, JSON, JSON_PATCH, MERGE_PATCH, Document, KubeTransport
-from delaytopic_operator.model.kinds import CONFIG_MAP, Kind, kind_of
+from delaytopic_operator.model.kinds import CONFIG_MAP, DECLARED, Kind, kind_of
 
 PAGE_SIZE: Final = 100
 LARGE_OBJECTS_PAGE_SIZE: Final = 10
-"""The objects of a page of ConfigMaps, which may be a tenant's and of 1 MiB each."""
+"""The objects of a page of what tenants may write, of 1 MiB each."""
+_MAY_BE_LARGE: Final = frozenset({CONFIG_MAP, *DECLARED})
 DEADLINE_SECONDS: Final = 30.0
 _LIST_ATTEMPTS: Final = 3
 
@@ -95,7 +96,7 @@ class KubeApi:
 
         A list that takes too long for the API server (some minutes) starts over, and objects come twice.
         """
-        size = LARGE_OBJECTS_PAGE_SIZE if kind == CONFIG_MAP else PAGE_SIZE
+        size = LARGE_OBJECTS_PAGE_SIZE if kind in _MAY_BE_LARGE else PAGE_SIZE
         query = {"limit": size, "labelSelector": _selector(labels), "fieldSelector": _selector(fields)}
         token, attempts = "", 1
         while True:

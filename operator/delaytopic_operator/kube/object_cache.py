@@ -35,6 +35,8 @@ CONTENTS = ("data", "binaryData")
 LARGEST_CONTENTS = 64 << 10
 """The longest ConfigMap that is kept, in characters: a relay's is a few thousand. Without its contents it counts as
 changed by others."""
+LARGEST_NOTES = 64 << 10
+"""The labels and annotations that are kept of what people declare, in characters: Kubernetes bounds no labels."""
 REMEMBERED_DELETIONS = 5_000
 REMEMBERED_WRITES = 10_000
 REMEMBERED_NEWS = 2_000
@@ -425,13 +427,27 @@ def _text(document: Document, operator_namespace: str) -> bytes:
 
 
 def _trimmed(document: Document, operator_namespace: str) -> Document:
-    """Return what is worth keeping; of a ConfigMap that a tenant may have written, no more than ours ever hold."""
+    """Return what is worth keeping: of what a tenant may have written, no more than anybody needs."""
+    kind = kind_of(document)
     metadata = {name: value for name, value in document["metadata"].items() if name != "managedFields"}
     if LAST_APPLIED in (metadata.get("annotations") or {}):
         metadata["annotations"] = {n: v for n, v in metadata["annotations"].items() if n != LAST_APPLIED}
+    if kind in kinds.DECLARED:
+        metadata |= {part: _shortest(metadata[part]) for part in ("labels", "annotations") if part in metadata}
     trimmed = document | {"metadata": metadata}
-    if kind_of(document) == kinds.CONFIG_MAP and metadata.get("namespace") != operator_namespace:
+    if kind == kinds.CONFIG_MAP and metadata.get("namespace") != operator_namespace:
         contents = [text for part in CONTENTS for text in (document.get(part) or {}).values()]
         if sum(map(len, contents)) > LARGEST_CONTENTS:
             trimmed = {field: value for field, value in trimmed.items() if field not in CONTENTS}
     return trimmed
+
+
+def _shortest(notes: Mapping[str, str] | None) -> dict[str, str]:
+    """Return labels or annotations as far as there is room for them; those that the operator reads are short."""
+    kept, room = dict[str, str](), LARGEST_NOTES
+    for name, value in sorted((notes or {}).items(), key=lambda each: (len(each[0]) + len(each[1]), each)):
+        room -= len(name) + len(value)
+        if room < 0:
+            break
+        kept[name] = value
+    return kept

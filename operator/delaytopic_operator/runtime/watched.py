@@ -29,9 +29,10 @@ MADE: Final = (*SMALL, kinds.CONFIG_MAP)
 """The kinds that the operator makes, and the pods that follow from them: those with its label."""
 ALL: Final = OWN + MADE
 
-# A page is held whole, as text and as objects. A tenant may write ConfigMaps of a MiB each, and nothing else as large.
+# A page is held whole, as text and as objects. A tenant may write ConfigMaps of a MiB each where relays run beside it,
+# and DelayTopics with as many labels.
 GROUPS: Final = (
-    Together("declared", OWN, PAGE_SIZE),
+    Together("declared", OWN, LARGE_OBJECTS_PAGE_SIZE),
     Together("made", SMALL, PAGE_SIZE),
     Together("config maps", (kinds.CONFIG_MAP,), LARGE_OBJECTS_PAGE_SIZE),
 )

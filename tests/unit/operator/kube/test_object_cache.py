@@ -69,6 +69,21 @@ def test_what_nobody_reads_is_not_kept() -> None:
     assert document["metadata"]["managedFields"] == [{"manager": "people"}]
 
 
+@pytest.mark.parametrize("part", ["labels", "annotations"])
+@pytest.mark.parametrize("kind", kinds.DECLARED, ids=[kind.name for kind in kinds.DECLARED])
+def test_of_labels_and_annotations_that_people_write_the_longest_are_not_kept_where_there_are_too_many(
+    kind: Kind, part: str
+) -> None:
+    many = {f"{number:05}": "x" * 59 for number in range(1_100)}
+    document = made(kind, "one")
+    document["metadata"][part] = {"long": "x" * 1_000, **many, "delaytopic.dev/pause": "true"}
+
+    kept = store(document).list(kind)[0]["metadata"][part]
+
+    room = (64 << 10) - len("delaytopic.dev/pausetrue")
+    assert kept == {"delaytopic.dev/pause": "true", **dict(list(many.items())[: room // 64])}
+
+
 @given(st.permutations([("put", 1), ("put", 5), ("put", 9), ("remove", 5)]))
 def test_an_older_state_never_replaces_a_newer_one(steps: list[tuple[str, int]]) -> None:
     known = store()
