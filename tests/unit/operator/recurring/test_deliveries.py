@@ -1,4 +1,4 @@
-"""What the status of a RecurringRecord says of its deliveries, as relays tell the last one."""
+"""The status of a RecurringRecord: its deliveries, as relays tell the last one."""
 
 from __future__ import annotations
 

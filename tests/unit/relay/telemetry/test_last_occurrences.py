@@ -1,4 +1,4 @@
-"""What a relay tells of the last delivery of a record that recurs."""
+"""The last delivery of a record that recurs, as a relay tells it."""
 
 from __future__ import annotations
 
