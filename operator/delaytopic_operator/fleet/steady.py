@@ -14,8 +14,9 @@ from delaytopic_operator.decide import relay_objects
 from delaytopic_operator.decide.plan import NOTHING_CHANGES, Plan
 from delaytopic_operator.decide.planner import decide_scaling, findings
 from delaytopic_operator.decide.status_parts import parts_of
+from delaytopic_operator.kafka.credentials import kafka_secrets
 from delaytopic_operator.model.conditions import Condition
-from delaytopic_operator.observe.observation import Observation
+from delaytopic_operator.observe.observation import Document, Observation, RouteFacts
 from delaytopic_operator.resources import image_of
 from delaytopic_operator.scaling.decision import Decision
 from delaytopic_operator.topics.plan import TopicPlan
@@ -103,11 +104,23 @@ def _lean(seen: Observation) -> Observation:
         "status": made.get("status") or {},
     }
     pods = [_lean_pod(pod) for pod in fleet.pods]
+    document = _only(seen.route.document, "apiVersion", "kind", "metadata")
     return replace(
         seen,
-        route=replace(seen.route, document=_only(seen.route.document, "apiVersion", "kind", "metadata"), objects=()),
+        route=replace(seen.route, document=document, objects=(), secrets=_lean_secrets(seen.route)),
         fleet=replace(fleet, deployment=deployment, pods=pods, pages=(), signals=None, memory=None),
     )
+
+
+def _lean_secrets(route: RouteFacts) -> Mapping[str, Document | None]:
+    """Return what logs in to Kafka; of other Secrets, which relays read, the version alone."""
+    assert route.accepted is not None
+    connection = route.accepted.settings.connection
+    read = kafka_secrets(connection) if connection is not None else ()
+    return {
+        name: secret if secret is None or name in read else {"metadata": _only(secret["metadata"], "resourceVersion")}
+        for name, secret in route.secrets.items()
+    }
 
 
 def _lean_pod(pod: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from tests.support.operator.scenes import CONFIG, DEPLOYMENT, NO_FLEET, NOW_MS, 
 from tests.unit.operator.decide.test_planner import living, look, topics
 from tests.unit.operator.scaling.scenes import source
 
-from delaytopic_api.documents import ConditionType
+from delaytopic_api.documents import ConditionType, KafkaConnection
 from delaytopic_operator.decide.plan import Apply, WriteRecord
 from delaytopic_operator.decide.planner import plan
 from delaytopic_operator.fleet.steady import Numbers, Steady, numbers, shown, steady
@@ -79,6 +79,21 @@ def test_numbers_alone_are_looked_at_where_nothing_is_to_do() -> None:
 
 def test_a_look_keeps_no_objects_as_only_whole_looks_compare_them() -> None:
     assert (len(SEEN.route.objects), known().seen.route.objects) == (5, ())
+
+
+def test_a_look_keeps_of_secrets_those_alone_that_log_in_to_kafka() -> None:
+    accepted = SEEN.route.accepted
+    assert accepted is not None
+    password = {"type": "ScramSha512", "username": "u", "passwordSecret": {"secretName": "kafka", "password": "p"}}
+    connection = KafkaConnection.model_validate({"bootstrapServers": "kafka:9092", "authentication": password})
+    verdict = replace(accepted, settings=replace(accepted.settings, connection=connection))
+    kafka, redis = ({"metadata": {"resourceVersion": "7", "uid": "u"}, "data": {"p": "c2VjcmV0"}} for _ in range(2))
+    seen = altered(SEEN, verdict=verdict, secrets={"kafka": kafka, "redis": redis, "gone": None})
+
+    found = steady(seen, plan(SEEN))
+
+    assert found is not None
+    assert found.seen.route.secrets == {"kafka": kafka, "redis": {"metadata": {"resourceVersion": "7"}}, "gone": None}
 
 
 def test_a_look_shows_in_the_status_what_a_whole_one_would() -> None:
