@@ -99,11 +99,11 @@ class LimitsSpec(Model):
     """The finest precision that a DelayTopic may have, such as 100ms. Absent: no limit."""
     max_replicas: Annotated[ReplicaCount, Field(ge=1)] | None = None
     """The most relays that one DelayTopic may have, such as 12. Absent: no limit."""
-    max_delay_topics_per_namespace: Annotated[int, Field(strict=True, ge=0)] | None = None
+    max_delay_topics_per_namespace: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] | None = None
     """The most DelayTopics that one namespace may have, such as 50. Absent: no limit."""
     max_partitions: PartitionCount | None = None
     """The most partitions that a topic may have, such as 48. Absent: no limit."""
-    max_partitions_per_namespace: Annotated[int, Field(strict=True, ge=1)] | None = None
+    max_partitions_per_namespace: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | None = None
     """The most partitions of all topics together that the DelayTopics of one namespace have made, those of the backend
     included; a topic of which nobody says how many it has counts as one. Absent: no limit."""
     max_retention: Annotated[Duration, between("1s", LONGEST_RETENTION)] | None = None

@@ -56,7 +56,9 @@ _FIELDS_OF_TOKENS: Final = {
 
 def translate(error: KafkaError, what: str) -> OperatorError:
     """The operator's error for one of the client's; `what` was being done, such as `create the topic a`."""
-    code, text = error.code(), error.str()
+    code, text = error.code(), error.str().rstrip()
+    if text.endswith(":"):
+        text = f"{text} {error.name()}"  # librdkafka names the question, and leaves out what is wrong
     if code in NOT_LET_IN:
         return not_let_in(text)
     if code in _NOT_ALLOWED:

@@ -116,6 +116,8 @@ def names(client: KafkaClient) -> list[str] | None:
         found = member_names(client, ["group"])["group"]
     except KafkaUnavailable:
         return None
+    if isinstance(found, KafkaUnavailable):  # it has just started, and has no coordinator yet
+        return None
     assert not isinstance(found, OperatorError)
     return found
 

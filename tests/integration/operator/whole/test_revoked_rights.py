@@ -73,7 +73,7 @@ def test_relays_whose_topics_a_class_takes_away_run_on_by_default_and_say_so(
     platform.start()
     team = AppTeam.of(platform, NAME, tmp_path)
     platform.apply_topic(NAME)
-    with_pending(platform, team, [5_000])
+    with_pending(platform, team, [15_000])
 
     narrow(platform)
     platform.await_condition(NAME, "PolicyAccepted", "False", reason="AccessRevoked")

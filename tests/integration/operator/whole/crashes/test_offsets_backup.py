@@ -131,7 +131,7 @@ def test_after_a_week_at_zero_nothing_is_delivered_twice(running: Platform, tmp_
 def test_what_is_committed_meanwhile_is_not_overwritten(running: Platform, tmp_path: Path) -> None:
     external = {"autoscaling": {"mode": "External"}}
     running.apply_topic("newer", **external)
-    team = delivered_and_waiting(running, "newer", tmp_path, 2_000)
+    team = delivered_and_waiting(running, "newer", tmp_path, 15_000)
     running.apply_topic("newer", **external, relay={"replicas": 0})
     wait_for(lambda: sum(kept_offsets(running, "newer").values()) >= 8)
     first = record_of(running, "newer").offsets
