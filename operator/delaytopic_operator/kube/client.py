@@ -16,11 +16,17 @@ PAGE_SIZE: Final = 100
 LARGE_OBJECTS_PAGE_SIZE: Final = 10
 """The objects of a page of what tenants may write, of 1 MiB each."""
 _MAY_BE_LARGE: Final = frozenset({CONFIG_MAP, *DECLARED})
+"""ConfigMaps where relays run beside tenants, and what people declare: Kubernetes bounds no labels."""
 DEADLINE_SECONDS: Final = 30.0
 _LIST_ATTEMPTS: Final = 3
 
 WriteGuard = Callable[[], float]
 """A function that returns for how many seconds writing is still allowed; it raises `NotLeading` when it is not."""
+
+
+def page_size(kind: Kind) -> int:
+    """Return how many objects of a kind a page has: it is held whole, as text and as objects."""
+    return LARGE_OBJECTS_PAGE_SIZE if kind in _MAY_BE_LARGE else PAGE_SIZE
 
 
 class Sink(Protocol):
@@ -96,8 +102,7 @@ class KubeApi:
 
         A list that takes too long for the API server (some minutes) starts over, and objects come twice.
         """
-        size = LARGE_OBJECTS_PAGE_SIZE if kind in _MAY_BE_LARGE else PAGE_SIZE
-        query = {"limit": size, "labelSelector": _selector(labels), "fieldSelector": _selector(fields)}
+        query = {"limit": page_size(kind), "labelSelector": _selector(labels), "fieldSelector": _selector(fields)}
         token, attempts = "", 1
         while True:
             try:

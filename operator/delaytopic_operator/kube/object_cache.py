@@ -35,8 +35,9 @@ CONTENTS = ("data", "binaryData")
 LARGEST_CONTENTS = 64 << 10
 """The longest ConfigMap that is kept, in characters: a relay's is a few thousand. Without its contents it counts as
 changed by others."""
-LARGEST_NOTES = 64 << 10
-"""The labels and annotations that are kept of what people declare, in characters: Kubernetes bounds no labels."""
+LARGEST_LABELS = 64 << 10
+"""The labels that are kept of what people declare, in characters, and as many of annotations: Kubernetes bounds no
+labels."""
 REMEMBERED_DELETIONS = 5_000
 REMEMBERED_WRITES = 10_000
 REMEMBERED_NEWS = 2_000
@@ -442,10 +443,10 @@ def _trimmed(document: Document, operator_namespace: str) -> Document:
     return trimmed
 
 
-def _shortest(notes: Mapping[str, str] | None) -> dict[str, str]:
+def _shortest(labels: Mapping[str, str] | None) -> dict[str, str]:
     """Return labels or annotations as far as there is room for them; those that the operator reads are short."""
-    kept, room = dict[str, str](), LARGEST_NOTES
-    for name, value in sorted((notes or {}).items(), key=lambda each: (len(each[0]) + len(each[1]), each)):
+    kept, room = dict[str, str](), LARGEST_LABELS
+    for name, value in sorted((labels or {}).items(), key=lambda each: (len(each[0]) + len(each[1]), each)):
         room -= len(name) + len(value)
         if room < 0:
             break

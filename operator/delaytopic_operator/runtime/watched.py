@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from delaytopic_operator.config import OperatorConfig
-from delaytopic_operator.kube.client import LARGE_OBJECTS_PAGE_SIZE, PAGE_SIZE
+from delaytopic_operator.kube.client import page_size
 from delaytopic_operator.kube.indexers import MANAGED
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.kinds import Kind, Place
@@ -16,7 +16,11 @@ class Together(NamedTuple):
 
     name: str
     kinds: tuple[Kind, ...]
-    page_size: int
+
+    @property
+    def page_size(self) -> int:
+        """The number of objects of a page."""
+        return min(map(page_size, self.kinds))
 
 
 OWN: Final = (kinds.DELAY_CLASS, kinds.RECURRING_RECORD, kinds.DELAY_TOPIC)
@@ -29,13 +33,7 @@ MADE: Final = (*SMALL, kinds.CONFIG_MAP)
 """The kinds that the operator makes, and the pods that follow from them: those with its label."""
 ALL: Final = OWN + MADE
 
-# A page is held whole, as text and as objects. A tenant may write ConfigMaps of a MiB each where relays run beside it,
-# and DelayTopics with as many labels.
-GROUPS: Final = (
-    Together("declared", OWN, LARGE_OBJECTS_PAGE_SIZE),
-    Together("made", SMALL, PAGE_SIZE),
-    Together("config maps", (kinds.CONFIG_MAP,), LARGE_OBJECTS_PAGE_SIZE),
-)
+GROUPS: Final = (Together("declared", OWN), Together("made", SMALL), Together("config maps", (kinds.CONFIG_MAP,)))
 
 
 def places(config: OperatorConfig) -> list[Place]:

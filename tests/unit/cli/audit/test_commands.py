@@ -395,7 +395,7 @@ class EndedContext:
 
     @property
     def defaultParallelism(self) -> int:  # noqa: N802  # PySpark's name
-        """What a context says while it is there."""
+        """The words of a context while it is there."""
         raise self.error
 
 

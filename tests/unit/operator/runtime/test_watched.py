@@ -7,7 +7,7 @@ import pytest
 from delaytopic_operator.config import OperatorConfig
 from delaytopic_operator.model import kinds
 from delaytopic_operator.model.kinds import Kind
-from delaytopic_operator.runtime.watched import namespaces_for
+from delaytopic_operator.runtime.watched import GROUPS, namespaces_for
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,7 @@ def test_delay_topics_are_looked_for_where_they_are_watched_and_objects_where_re
     config = OperatorConfig(namespace="operator", watch_namespaces=watched, relay_namespaces=relays)
 
     assert namespaces_for(kind, config) == expected
+
+
+def test_what_tenants_may_write_as_large_as_etcd_takes_comes_by_smaller_pages_than_what_the_operator_makes() -> None:
+    assert {group.name: group.page_size for group in GROUPS} == {"declared": 10, "made": 100, "config maps": 10}
